@@ -1,0 +1,45 @@
+"""The Numbers page: type a sequence, inject an outlier, see where softmax and SSA look."""
+
+import streamlit as st
+
+from ssa_viz.ui.numbers import evidence, inputs, more, views
+from ssa_viz.ui.numbers.answers import answers
+from ssa_viz.ui.numbers.properties import numbers_state
+from ssa_viz.ui.numbers.sides import load_sides, read_sides, reads_up_to, variants
+from ssa_viz.ui.setup import set_up
+
+palette = set_up("Numbers")
+state = numbers_state()
+unusable = state.restore()
+
+st.title("Watch attention collapse")
+st.markdown(
+    "Two models learned the same task from the same examples; only the function that turns attention logits into "
+    "weights differs. Type numbers, inject a 70, and see where each one looks."
+)
+if unusable:
+    st.warning(
+        f"The address asked for something that does not exist ({', '.join(unusable)}); the default is shown."
+    )
+
+inputs.sidebar(state, variants(state["task"]))
+sides = load_sides(state["task"], state["arch"], palette)
+most, prompt_format = reads_up_to(sides, state["task"])
+
+left, right = st.columns([3, 2], gap="large")
+with left:
+    numbers = inputs.sequence(state, most)
+with right:
+    problem = inputs.problem(state, numbers, most, prompt_format)
+
+if numbers:
+    view = views.scene(state, palette, problem, read_sides(sides, problem))
+    views.verdict(view)
+    if view.read:
+        views.maps(view)
+        evidence.evidence(state["task"], state["arch"])
+        views.overviews(view)
+        views.masses(view)
+        answers(view)
+        more.more(view)
+state.publish()

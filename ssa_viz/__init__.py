@@ -1,0 +1,1 @@
+"""See attention collapse: scoring functions, small in-context learners and their traces."""

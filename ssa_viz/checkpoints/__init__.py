@@ -1,0 +1,8 @@
+"""Trained models on disk: safetensors and JSON in one folder, checked before anything is built."""
+
+from ssa_viz.checkpoints.discover import discover
+from ssa_viz.checkpoints.format import Checkpoint, CheckpointConfig, Listing
+from ssa_viz.checkpoints.load import load, read_config
+from ssa_viz.checkpoints.save import save
+
+__all__ = ["Checkpoint", "CheckpointConfig", "Listing", "discover", "load", "read_config", "save"]

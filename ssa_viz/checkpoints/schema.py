@@ -1,0 +1,209 @@
+"""config.json: from a training config to its JSON document and, every field checked, back."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from ssa_viz.checkpoints.format import (
+    FORMAT,
+    MAX_WEIGHT_BYTES,
+    NAME,
+    SCHEMA_VERSION,
+    WEIGHTS_FILE,
+    CheckpointConfig,
+)
+from ssa_viz.errors import InvalidInputError
+from ssa_viz.model import ModelConfig
+from ssa_viz.scoring import SCORING
+from ssa_viz.train.config import TrainConfig
+
+Document = dict[str, Any]
+
+# Schema version → the function that turns a document of that version into one of the next. Whoever adds,
+# removes or renames a field of ModelConfig or TrainConfig raises SCHEMA_VERSION and adds the step here.
+MIGRATIONS: dict[int, Callable[[Document], Document]] = {}
+
+TASK_FIELDS = {"name": "task", "prompt_format": "prompt_format", "length": "length"}  # document → TrainConfig
+MODEL_HINTS = get_type_hints(ModelConfig)
+TRAIN_HINTS = get_type_hints(TrainConfig)
+RUN_FIELDS = tuple(name for name in TRAIN_HINTS if name not in ("model", *TASK_FIELDS.values()))
+
+LARGEST_INT = 2**53  # beyond it JSON readers elsewhere lose digits
+SHA256 = re.compile(r"[0-9a-f]{64}")
+VERSION = re.compile(r"[A-Za-z0-9._+-]{1,100}")
+
+T = TypeVar("T")
+
+
+def to_document(config: CheckpointConfig) -> Document:
+    """The document that `from_document` reads as `config`."""
+    train, model = config.train, config.train.model
+    return {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "name": config.name,
+        "model": {name: _plain(getattr(model, name)) for name in MODEL_HINTS},
+        "scoring": {"name": model.scoring, "params": dict(config.scoring)},
+        "task": {name: getattr(train, field) for name, field in TASK_FIELDS.items()},
+        "train": {name: getattr(train, name) for name in RUN_FIELDS},
+        "library_version": config.library_version,
+        "torch_version": config.torch_version,
+        "weights": {"file": WEIGHTS_FILE, "sha256": config.sha256, "bytes": config.weight_bytes},
+    }
+
+
+def from_document(document: Document, folder: Path) -> CheckpointConfig:
+    """Read a document of any version that is still readable.
+
+    Raises:
+        InvalidInputError, UnknownNameError: naming the field that is missing, unknown, of the wrong type, or
+            refused by `ModelConfig` or `TrainConfig`.
+    """
+    document = _migrated(document)
+    sections = ("model", "scoring", "task", "train", "weights")
+    texts = ("format", "name", "library_version", "torch_version")
+    _exactly("", document, ("schema_version", *texts, *sections))
+    for section in sections:
+        _typed(section, document[section], dict)
+    for text in texts:
+        _typed(text, document[text], str)
+    for version in ("library_version", "torch_version"):
+        if not VERSION.fullmatch(document[version]):
+            raise InvalidInputError(f"{version} must be a version number, not {_brief(document[version])}")
+    if not NAME.fullmatch(document["name"]):
+        raise InvalidInputError(
+            f"name may have letters, digits, '.', '_' and '-', not {_brief(document['name'])}"
+        )
+    model = ModelConfig(**_fields("model", document["model"], MODEL_HINTS))
+    task_hints = {name: TRAIN_HINTS[field] for name, field in TASK_FIELDS.items()}
+    task = _fields("task", document["task"], task_hints)
+    run = _fields("train", document["train"], {name: TRAIN_HINTS[name] for name in RUN_FIELDS})
+    train = TrainConfig(model=model, **{TASK_FIELDS[name]: value for name, value in task.items()}, **run)
+    weights = _fields("weights", document["weights"], {"file": str, "sha256": str, "bytes": int})
+    if weights["file"] != WEIGHTS_FILE:
+        raise InvalidInputError(f"weights.file must be {WEIGHTS_FILE!r}, not {_brief(weights['file'])}")
+    if not SHA256.fullmatch(weights["sha256"]):
+        raise InvalidInputError("weights.sha256 must be 64 lower-case hexadecimal digits")
+    if not 1 <= weights["bytes"] <= MAX_WEIGHT_BYTES:
+        raise InvalidInputError(
+            f"weights.bytes must be from 1 to {MAX_WEIGHT_BYTES:,}, not {weights['bytes']:,}"
+        )
+    return CheckpointConfig(
+        name=document["name"],
+        train=train,
+        scoring=_scoring(document["scoring"], model),
+        sha256=weights["sha256"],
+        weight_bytes=weights["bytes"],
+        library_version=document["library_version"],
+        torch_version=document["torch_version"],
+        folder=folder,
+    )
+
+
+def _migrated(document: Document) -> Document:
+    """The document brought to the current version, one step at a time."""
+    if document.get("format") != FORMAT:
+        raise InvalidInputError(f"format must be {FORMAT!r}, not {_brief(document.get('format'))}")
+    version = _typed("schema_version", document.get("schema_version"), int)
+    readable = sorted([*MIGRATIONS, SCHEMA_VERSION])
+    if version not in readable:
+        listed = ", ".join(str(each) for each in readable)
+        advice = "; a newer version of this library may be needed" if version > SCHEMA_VERSION else ""
+        raise InvalidInputError(f"schema_version {version} is not one that is read ({listed}){advice}")
+    while version < SCHEMA_VERSION:
+        document = MIGRATIONS[version](document)
+        version += 1
+    return document
+
+
+def _scoring(section: Document, model: ModelConfig) -> dict[str, list[list[float]]]:
+    """The scoring function's values, name → [layer][head], each one that the model could hold."""
+    _exactly("scoring", section, ("name", "params"))
+    if section["name"] != model.scoring:
+        raise InvalidInputError(
+            f"scoring.name is {_brief(section['name'])} but model.scoring is {model.scoring!r}"
+        )
+    spec = SCORING[model.scoring].parameters_spec
+    _exactly("scoring.params", _typed("scoring.params", section["params"], dict), [p.name for p in spec])
+    values: dict[str, list[list[float]]] = {}
+    for parameter in spec:
+        where = f"scoring.params.{parameter.name}"
+        rows = _list(where, section["params"][parameter.name], model.layers)
+        heads = [[_typed(where, v, float) for v in _list(where, row, model.heads)] for row in rows]
+        fixed = not model.learnable.get(parameter.name, True)
+        start = model.initial.get(parameter.name, parameter.default)
+        for value in (value for row in heads for value in row):
+            # At the bound itself is allowed: a learned value can come so close that float32 rounds it there.
+            if value < parameter.lower or (fixed and not math.isclose(value, start, rel_tol=1e-6)):
+                asked = f"{start:g}, as it is fixed" if fixed else f"at least {parameter.lower:g}"
+                raise InvalidInputError(f"{where} must be {asked}, not {value:g}")
+        values[parameter.name] = heads
+    return values
+
+
+def _fields(section: str, values: Document, hints: Mapping[str, Any]) -> Document:
+    """`values` with exactly the keys of `hints`, each of its type."""
+    _exactly(section, values, hints)
+    return {name: _hinted(f"{section}.{name}", values[name], hint) for name, hint in hints.items()}
+
+
+def _hinted(where: str, value: Any, hint: Any) -> Any:
+    """`value` if it is what `hint` says: int, float, str, bool, or a mapping from str to one."""
+    if get_origin(hint) is Mapping:
+        (_, inner) = get_args(hint)
+        entries = _typed(where, value, dict)
+        return {name: _typed(f"{where}.{_brief(name)}", each, inner) for name, each in entries.items()}
+    return _typed(where, value, hint)
+
+
+def _typed(where: str, value: Any, kind: type[T]) -> T:
+    """`value` if it is of `kind`; a whole number passes as a float too, but no boolean as a number."""
+    words = {
+        int: "a whole number",
+        float: "a number",
+        str: "text in quotes",
+        bool: "true or false",
+        dict: "an object in braces",
+        list: "a list",
+    }
+    accepted = (int, float) if kind is float else kind
+    number = kind is int or kind is float
+    fits = isinstance(value, accepted) and not (number and isinstance(value, bool))
+    if fits and isinstance(value, int) and number and abs(value) > LARGEST_INT:
+        raise InvalidInputError(f"{where} is too large")
+    if not fits:
+        raise InvalidInputError(f"{where} must be {words[kind]}, not {_brief(value)}")
+    return kind(value)  # type: ignore[call-arg]
+
+
+def _list(where: str, value: Any, length: int) -> list[Any]:
+    items: list[Any] = _typed(where, value, list)
+    if len(items) != length:
+        raise InvalidInputError(f"{where} must have {length} layers or heads, not {len(items)}")
+    return items
+
+
+def _exactly(section: str, values: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse `values` if it lacks one of `names` or has another."""
+    wanted = list(names)
+    missing = [name for name in wanted if name not in values]
+    unknown = [name for name in values if name not in wanted]
+    prefix = f"{section}." if section else ""
+    if missing:
+        raise InvalidInputError(f"{prefix}{missing[0]} is missing")
+    if unknown:
+        raise InvalidInputError(f"{prefix}{_brief(unknown[0])} is not a known field")
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _brief(value: Any) -> str:
+    """`value` for a message, cut so that a large one does not drown it."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,0 +1,154 @@
+"""The whole decoder, in the order in which it computes: embed → blocks of attention (and MLP) → read out."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ssa_viz.errors import InvalidInputError
+from ssa_viz.model.config import ModelConfig
+from ssa_viz.model.trace import LayerTrace, Trace
+from ssa_viz.scoring import SCORING
+
+INITIAL_STD = 0.02  # GPT-2's
+
+
+class Output(NamedTuple):
+    """Predictions (B, T), and the trace if it was asked for."""
+
+    predictions: Tensor
+    trace: Trace | None
+
+
+class Attention(nn.Module):
+    """Multi-head self-attention that always forms its logits and weights: there is no faster path to disagree."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads, self.head_width = config.heads, config.head_width
+        self.qkv = nn.Linear(config.width, 3 * config.width)
+        self.out = nn.Linear(config.width, config.width)
+        self.scoring = SCORING[config.scoring](
+            config.heads, initial=config.initial, learnable=config.learnable
+        )
+
+    def forward(self, x: Tensor, visible: Tensor) -> tuple[Tensor, LayerTrace]:
+        batch, tokens, width = x.shape
+        qkv = self.qkv(x).view(batch, tokens, 3, self.heads, self.head_width)
+        query, key, value = qkv.permute(2, 0, 3, 1, 4)  # each (B, H, T, D)
+        logits = (query / math.sqrt(self.head_width)) @ key.transpose(-2, -1)  # (B, H, Q, K)
+        weights = self.scoring(logits, visible)
+        heads = weights @ value  # (B, H, Q, D)
+        merged = heads.transpose(1, 2).reshape(batch, tokens, width)
+        return self.out(merged), LayerTrace(logits, weights, heads)
+
+
+class Block(nn.Module):
+    """One layer: attention, then for the `transformer` variant an MLP, each added to the residual stream."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        full = config.variant == "transformer"
+        self.attention_norm = nn.LayerNorm(config.width) if full else nn.Identity()
+        self.attention = Attention(config)
+        self.mlp: nn.Module | None = None
+        if full:
+            self.mlp = nn.Sequential(
+                nn.LayerNorm(config.width),
+                nn.Linear(config.width, 4 * config.width),
+                nn.GELU(),
+                nn.Linear(4 * config.width, config.width),
+            )
+
+    def forward(self, residual: Tensor, visible: Tensor) -> tuple[Tensor, Tensor, LayerTrace]:
+        """The residual stream after this layer, what the attention alone wrote to it, and the layer's trace."""
+        written, trace = self.attention(self.attention_norm(residual), visible)
+        residual = residual + written
+        if self.mlp is not None:
+            residual = residual + self.mlp(residual)
+        return residual, written, trace
+
+
+class Decoder(nn.Module):
+    """A causal decoder from a sequence of numbers to one prediction per token.
+
+    Args:
+        config: what to build. Build through `build` to have the starting weights follow from a seed.
+    """
+
+    causal: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.read_in = nn.Linear(1, config.width)
+        self.position = (
+            nn.Embedding(config.context, config.width) if config.positions == "learned" else None
+        )
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        full = config.variant == "transformer"
+        self.final_norm = nn.LayerNorm(config.width) if full else nn.Identity()
+        self.read_out = nn.Linear(config.width, 1)
+        causal = torch.ones(config.context, config.context, dtype=torch.bool).tril()
+        self.register_buffer("causal", causal, persistent=False)
+
+    def forward(self, numbers: Tensor, *, real: Tensor | None = None, trace: bool = False) -> Output:
+        """Predict from every prefix.
+
+        Args:
+            numbers: the input sequence, (B, T), T at most the context.
+            real: boolean (B, T), False where a token is padding; padding is hidden as a key. None: no padding.
+            trace: keep what was computed on the way.
+
+        Returns:
+            Predictions (B, T) (a logit of True for the quantifiers, a number for `linear`), and the trace or None.
+
+        Raises:
+            InvalidInputError: the shape is not (B, T), or T is 0 or beyond the context.
+        """
+        if numbers.ndim != 2 or not 1 <= numbers.shape[1] <= self.config.context:
+            raise InvalidInputError(
+                f"expected numbers of shape (batch, 1 to {self.config.context} tokens), got {tuple(numbers.shape)}"
+            )
+        tokens = numbers.shape[1]
+        visible = self.causal[:tokens, :tokens]
+        if real is not None:
+            visible = visible & real[:, None, None, :]
+        residual = self.read_in(numbers[..., None])
+        if self.position is not None:
+            residual = residual + self.position.weight[:tokens]
+        stream, layers = [residual], []
+        written = residual
+        for block in self.blocks:
+            residual, written, layer = block(residual, visible)
+            if trace:
+                stream.append(residual)
+                layers.append(layer)
+        answer = written if self.config.readout == "attention" else residual
+        predictions = self.read_out(self.final_norm(answer)).squeeze(-1)
+        return Output(predictions, Trace(tuple(layers), tuple(stream), visible) if trace else None)
+
+
+def build(config: ModelConfig, seed: int) -> Decoder:
+    """A decoder whose starting weights follow from `seed` alone; the global random state is left as it was.
+
+    Weights are GPT-2's: normal with standard deviation 0.02, those that write to the residual stream divided by
+    √(writes), biases 0. The read-in keeps a unit scale, since its input is one number and not a one-hot token.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Decoder(config)
+        writes = config.layers * (2 if config.variant == "transformer" else 1)
+        for name, parameter in model.named_parameters():
+            if name == "read_in.weight":
+                nn.init.normal_(parameter)
+            elif name.endswith(("attention.out.weight", "mlp.3.weight")):
+                nn.init.normal_(parameter, std=INITIAL_STD / math.sqrt(writes))
+            elif parameter.ndim == 2:
+                nn.init.normal_(parameter, std=INITIAL_STD)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+    return model

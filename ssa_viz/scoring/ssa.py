@@ -1,0 +1,78 @@
+"""Scaled Signed Averaging: a scoring function with polynomial instead of exponential tails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ssa_viz.scoring.base import Parameter, ScoringFunction, left_out, working_dtype
+
+
+class SSA(ScoringFunction):
+    r"""w_i = s(x_i) / Σ_j s(x_j) over the visible keys j, with s(x) = (1 + b|x|)^(sgn(x)·n), b > 0, n ≥ 1.
+
+    Computed as the softmax of z(x) = n·sgn(x)·log(1 + b|x|), which is the same number and does not overflow:
+    a logit beyond finfo.max / b in size, the only one whose product with b would, counts as that bound.
+    Gradients are the closed forms dz/dx = n·b / (1 + b|x|) (n·b at x = 0, where automatic differentiation of
+    the sign gives 0), dz/dn = sgn(x)·log(1 + b|x|), dz/db = n·x / (1 + b|x|). First derivatives only.
+
+    n = m, b = 1/m, m → ∞ is softmax. Not invariant to adding a constant to the logits.
+    Source: Naim, Bhar, Bolte, Asher, ACL 2026, https://arxiv.org/abs/2508.14685.
+    """
+
+    name = "ssa"
+    label = "SSA"
+    order = 1
+    formula = r"w_i = \frac{(1 + b|x_i|)^{\mathrm{sgn}(x_i)\,n}}{\sum_j (1 + b|x_j|)^{\mathrm{sgn}(x_j)\,n}}"
+    source = "https://arxiv.org/abs/2508.14685"
+    parameters_spec = (
+        Parameter("n", "n", "the power: higher is sharper", 1.5, 1.0, (1.0, 6.0), inclusive=True),
+        Parameter("b", "b", "the scale of the logits", 1.0, 0.0, (0.05, 10.0)),
+    )
+
+    def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
+        n = self.value("n").view(-1, 1, 1)
+        b = self.value("b").view(-1, 1, 1)
+        weights: Tensor = _NormalisedSSA.apply(logits, visible, n, b)  # type: ignore[no-untyped-call]
+        return weights
+
+
+class _NormalisedSSA(torch.autograd.Function):
+    """Forward and backward of SSA with its normalisation in one node: no intermediate is kept twice."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, visible: Tensor, n: Tensor, b: Tensor) -> Tensor:
+        dtype = working_dtype(logits.dtype)
+        n, b = n.to(dtype), b.to(dtype)
+        hidden = left_out(logits, visible)
+        # Replaced before any arithmetic: a hidden NaN or −inf must not reach the gradients of n and b.
+        x = logits.to(dtype).masked_fill(hidden, 0.0)
+        bound = torch.finfo(dtype).max / b.clamp(min=1.0)
+        x = torch.where(x.isinf(), x, torch.clamp(x, -bound, bound))
+        z = torch.copysign(torch.log1p(b * x.abs()), x).mul_(n)
+        weights = torch.softmax(z.masked_fill_(hidden, -torch.inf), dim=-1)
+        weights = weights.masked_fill_(hidden, 0.0)
+        ctx.save_for_backward(x, weights, n, b)
+        ctx.dtypes = logits.dtype
+        return weights.to(logits.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None, Tensor | None]:
+        x, weights, n, b = ctx.saved_tensors
+        grad = grad.to(weights.dtype)
+        dz = weights * (grad - (grad * weights).sum(-1, keepdim=True))
+        slope = 1.0 / (1.0 + b * x.abs())
+        dx = (dz * slope * (n * b)).to(ctx.dtypes)
+        needs_n, needs_b = ctx.needs_input_grad[2:]
+        dn = _per_head(dz * torch.copysign(torch.log1p(b * x.abs()), x)) if needs_n else None
+        db = _per_head(dz * slope * x) * n if needs_b else None
+        return dx, None, dn, db
+
+
+def _per_head(terms: Tensor) -> Tensor:
+    """Sum (B, H, Q, K) over everything but the head, to (H, 1, 1)."""
+    return terms.sum(dim=(0, 2, 3)).view(-1, 1, 1)

@@ -1,0 +1,1 @@
+"""The only code that imports Streamlit, besides app.py and pages/."""

@@ -1,0 +1,113 @@
+"""Cached wrappers of the library: bounded, shared by all visitors, and keyed by the weights' hash and the input.
+
+What they return is shared and must not be changed: models are in eval mode, arrays are read-only.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from ssa_viz import checkpoints, inspect
+from ssa_viz.inspect import Problem, Reading, Sweep
+
+MODELS = Path(__file__).resolve().parents[2] / "models"
+
+T = TypeVar("T")
+
+
+def catalogue(root: Path = MODELS) -> list[checkpoints.Listing]:
+    """The checkpoints of a folder, complete and broken, read again only when a file in it has changed."""
+    return _catalogue(root, _stamp(root))
+
+
+def checkpoint(folder: Path) -> checkpoints.Checkpoint:
+    """The checkpoint in `folder`, read again only when its files have changed.
+
+    Raises:
+        CheckpointError: it is missing or damaged. Failures are not cached, so a repaired file is found at once.
+    """
+    return _checkpoint(folder, _stamp(folder))
+
+
+def seeds(root: Path = MODELS) -> dict[str, Any]:
+    """Every seed's card, as scripts/zoo.py wrote them; empty if the file is missing or damaged."""
+    try:
+        return _json(root / "seeds.json", _stamp(root / "seeds.json"))
+    except (OSError, ValueError):
+        return {}
+
+
+def read(loaded: checkpoints.Checkpoint, problem: Problem) -> Reading:
+    """`inspect.read`, kept for the last 64 inputs."""
+    return _read(loaded, loaded.config.sha256, problem)
+
+
+def sweep(loaded: checkpoints.Checkpoint, problem: Problem, sign: int) -> Sweep:
+    """`inspect.sweep` over `inspect.magnitudes(sign)`, kept for the last 64 inputs."""
+    return _sweep(loaded, loaded.config.sha256, problem, sign)
+
+
+def predicted_line(
+    loaded: checkpoints.Checkpoint, problem: Problem, grid: tuple[float, ...]
+) -> NDArray[np.float32]:
+    """`inspect.predicted_line`, kept for the last 64 inputs."""
+    return _predicted_line(loaded, loaded.config.sha256, problem, grid)
+
+
+def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """What changes when `folder`, or a file below it, does: names, times and sizes."""
+    files = [folder] if folder.is_file() else sorted(path for path in folder.glob("**/*") if path.is_file())
+    return tuple((str(path), (status := path.stat()).st_mtime_ns, status.st_size) for path in files)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _catalogue(root: Path, stamp: object) -> list[checkpoints.Listing]:
+    return checkpoints.discover(root)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _json(path: Path, stamp: object) -> dict[str, Any]:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(document, dict):
+        raise ValueError
+    return document
+
+
+@st.cache_resource(max_entries=16, show_spinner="Loading the model …")
+def _checkpoint(folder: Path, stamp: object) -> checkpoints.Checkpoint:
+    return checkpoints.load(folder)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _read(_loaded: checkpoints.Checkpoint, sha256: str, problem: Problem) -> Reading:
+    return _frozen(inspect.read(_loaded.model, problem))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _sweep(_loaded: checkpoints.Checkpoint, sha256: str, problem: Problem, sign: int) -> Sweep:
+    return _frozen(inspect.sweep(_loaded.model, problem, inspect.magnitudes(sign)))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _predicted_line(
+    _loaded: checkpoints.Checkpoint, sha256: str, problem: Problem, grid: tuple[float, ...]
+) -> NDArray[np.float32]:
+    line = inspect.predicted_line(_loaded.model, problem, grid)
+    line.flags.writeable = False
+    return line
+
+
+def _frozen(result: T) -> T:
+    """`result`, a dataclass, with its arrays made read-only, since every visitor shares it."""
+    for name in (f.name for f in fields(result)):  # type: ignore[arg-type]
+        value: Any = getattr(result, name)
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    return result

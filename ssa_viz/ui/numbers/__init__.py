@@ -1,0 +1,1 @@
+"""The Numbers page: its state, its inputs and its views."""

@@ -1,0 +1,63 @@
+"""Everything that a visitor of the Numbers page can change."""
+
+from __future__ import annotations
+
+from ssa_viz.figures.scale import Scale
+from ssa_viz.model import VARIANTS
+from ssa_viz.sequence import LARGEST
+from ssa_viz.tasks import TASKS
+from ssa_viz.ui.state import State, choice, real, switch, text, whole
+
+REPLACE, INSERT = "replace", "insert"
+MOST_CHARACTERS = 4000  # of a sequence in the address; browsers and proxies refuse much longer ones
+EXAMPLES = {
+    "every": {
+        "A no from the third on": "0.7 1.2 -0.4 0.9 1.6 0.3 1.1 0.8 -0.6 1.4 0.5 0.2",
+        "All positive": "0.7 1.2 0.4 0.9 1.6 0.3 1.1 0.8 0.6 1.4 0.5 0.2",
+        "A no at the very end": "0.7 1.2 0.4 0.9 1.6 0.3 1.1 0.8 0.6 1.4 0.5 -0.2",
+        "The same number again and again": "1 1 -1 1 1 1 1 1 1 1",
+        "Zero is not positive": "0.5 0.8 0 1.3 0.6 0.9",
+    },
+    "some": {
+        "A yes from the third on": "-0.7 -1.2 0.4 -0.9 -1.6 -0.3 -1.1 -0.8 0.6 -1.4 -0.5 -0.2",
+        "All negative": "-0.7 -1.2 -0.4 -0.9 -1.6 -0.3 -1.1 -0.8 -0.6 -1.4 -0.5 -0.2",
+        "A yes at the very end": "-0.7 -1.2 -0.4 -0.9 -1.6 -0.3 -1.1 -0.8 -0.6 -1.4 -0.5 0.2",
+        "The same number again and again": "-1 -1 1 -1 -1 -1 -1 -1 -1 -1",
+        "Zero is not positive": "-0.5 -0.8 0 -1.3 -0.6 -0.9",
+    },
+    "linear": {
+        "Twelve points": "0.7 -1.2 0.4 -0.9 1.6 -0.3 1.1 -0.8 0.6 -1.4 0.5 0.2",
+        "From left to right": "-2 -1.6 -1.2 -0.8 -0.4 0 0.4 0.8 1.2 1.6 2",
+        "Two points, again and again": "-1 1 -1 1 -1 1 -1 1",
+    },
+}
+
+
+def first_example(task: str) -> str:
+    """The sequence that a task starts with."""
+    return next(iter(EXAMPLES[task].values()))
+
+
+def numbers_state() -> State:
+    """The page's state. Positions count from 1 for people; layers, heads and tokens from 0."""
+    return State(
+        "numbers",
+        [
+            choice("task", list(TASKS), "every"),
+            choice("arch", VARIANTS, "attention_only"),
+            text("seq", first_example("every"), MOST_CHARACTERS),
+            switch("inject"),
+            real("value", 70.0, LARGEST),
+            whole("at", 8, 1, 4096),
+            choice("how", (REPLACE, INSERT), REPLACE),
+            whole("layer", 1, 0, 63),
+            whole("head", 0, 0, 63),
+            choice("scale", [scale.value for scale in Scale], Scale.LINEAR.value),
+            whole("row", 0, 0, 4096),
+            real("a", 1.5, 5.0),
+            real("b", -0.5, 5.0),
+            whole("seed", 0, 0, 2**31 - 1),
+            whole("length", 12, 1, 4096),
+            choice("view", ("sweep", "table", "difference"), "sweep"),
+        ],
+    )

@@ -1,0 +1,169 @@
+"""A page's state as one typed list of properties: it drives the widgets, the address and the defaults.
+
+Every property lives in the session under its widget key and, where it differs from its default, in the address, so
+that opening a copied address in a fresh browser shows the same page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+VERSION = "1"  # of the meaning of the address; raised when a property changes its meaning
+
+
+@dataclass(frozen=True)
+class Property:
+    """One thing that a visitor can change.
+
+    Attributes:
+        name: in the address.
+        default: where the address says nothing.
+        parse: text of the address to value; raises ValueError for what is not a value.
+        show: value to text, so that parse(show(value)) is the value.
+    """
+
+    name: str
+    default: Any
+    parse: Callable[[str], Any]
+    show: Callable[[Any], str] = field(default=str)
+
+
+def choice(name: str, options: Sequence[str], default: str) -> Property:
+    """One of `options`."""
+
+    def parse(text: str) -> str:
+        if text not in options:
+            raise ValueError
+        return text
+
+    return Property(name, default, parse)
+
+
+def whole(name: str, default: int, low: int, high: int) -> Property:
+    """A whole number from `low` to `high`."""
+
+    def parse(text: str) -> int:
+        if not low <= (value := int(text)) <= high:
+            raise ValueError
+        return value
+
+    return Property(name, default, parse)
+
+
+def real(name: str, default: float, limit: float) -> Property:
+    """A number of size up to `limit`; a NaN is never one."""
+
+    def parse(text: str) -> float:
+        if not abs(value := float(text)) <= limit:
+            raise ValueError
+        return value
+
+    return Property(name, default, parse, lambda value: f"{value:.17g}")
+
+
+def switch(name: str, default: bool = False) -> Property:
+    """On or off, 1 or 0 in the address."""
+
+    def parse(text: str) -> bool:
+        if text not in ("0", "1"):
+            raise ValueError
+        return text == "1"
+
+    return Property(name, default, parse, lambda value: "1" if value else "0")
+
+
+def text(name: str, default: str, most: int) -> Property:
+    """Free text of up to `most` characters."""
+
+    def parse(value: str) -> str:
+        if len(value) > most:
+            raise ValueError
+        return value
+
+    return Property(name, default, parse)
+
+
+class State:
+    """The properties of one page."""
+
+    def __init__(self, page: str, properties: Sequence[Property]) -> None:
+        self._page = page
+        self._properties = {p.name: p for p in properties}
+
+    def key(self, name: str) -> str:
+        """The session key of a property, for the widget that shows it."""
+        return f"{self._page}.{self._properties[name].name}"
+
+    def __getitem__(self, name: str) -> Any:
+        return st.session_state[self.key(name)]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        st.session_state[self.key(name)] = value
+
+    def restore(self) -> list[str]:
+        """Give every property its value, before any widget is drawn.
+
+        In order: what the session holds, what it held when the page was last left (Streamlit forgets a widget that
+        is not drawn), the address on the first visit, the default.
+
+        Returns:
+            The names of what the address gave and could not be used.
+        """
+        kept: dict[str, Any] | None = st.session_state.get(self._kept)
+        unusable: list[str] = []
+        if kept is None:
+            kept, unusable = self._from_address()
+            st.session_state[self._kept] = kept
+        for name, prop in self._properties.items():
+            if self.key(name) not in st.session_state:
+                self[name] = kept.get(name, prop.default)
+        return unusable
+
+    def publish(self) -> None:
+        """Write what differs from its default into the address, and keep everything for the page's next visit."""
+        values = self.snapshot()
+        st.session_state[self._kept] = {**st.session_state.get(self._kept, {}), **values}
+        address = {
+            name: prop.show(values[name])
+            for name, prop in self._properties.items()
+            if values[name] is not None and values[name] != prop.default
+        }
+        if address:
+            address["v"] = VERSION
+        if st.query_params.to_dict() != address:
+            st.query_params.from_dict(address)
+
+    def reset(self) -> None:
+        """Give every property its default."""
+        for name, prop in self._properties.items():
+            self[name] = prop.default
+
+    def snapshot(self) -> dict[str, Any]:
+        """Every property's value, for `put` to bring back."""
+        return {name: self[name] for name in self._properties}
+
+    def put(self, values: dict[str, Any]) -> None:
+        """Give properties the values of a snapshot."""
+        for name, value in values.items():
+            self[name] = value
+
+    @property
+    def _kept(self) -> str:
+        return f"{self._page}:kept"
+
+    def _from_address(self) -> tuple[dict[str, Any], list[str]]:
+        given = st.query_params.to_dict()
+        if given and given.get("v", VERSION) != VERSION:
+            return {}, ["v"]
+        values, unusable = {}, []
+        for name, prop in self._properties.items():
+            if name in given:
+                try:
+                    values[name] = prop.parse(given[name])
+                except ValueError:
+                    unusable.append(name)
+        return values, unusable

@@ -18,18 +18,16 @@ st.markdown(
     "weights differs. Type numbers, inject a 70, and see where each one looks."
 )
 if unusable:
-    st.warning(
-        f"The address asked for something that does not exist ({', '.join(unusable)}); the default is shown."
-    )
+    st.warning(f"The address asked for something that does not exist ({', '.join(unusable)}); the default is shown.")
 
 inputs.sidebar(state, variants(state["task"]))
 sides = load_sides(state["task"], state["arch"], palette)
 most, prompt_format = reads_up_to(sides, state["task"])
 
-left, right = st.columns([3, 2], gap="large")
+left, right = st.columns(2, gap="large")
 with left:
     numbers = inputs.sequence(state, most)
-with right:
+with right, st.container(border=True):
     problem = inputs.problem(state, numbers, most, prompt_format)
 
 if numbers:

@@ -63,9 +63,7 @@ def from_apt() -> str | None:
     say("Installing Chromium with apt-get.")
     # An update that fails for one source still leaves usable lists, so its status does not decide.
     succeeds([*prefix, *quiet, "update"], seconds=INSTALL_SECONDS)
-    succeeds(
-        [*prefix, *quiet, "install", "-y", "--no-install-recommends", "chromium"], seconds=INSTALL_SECONDS
-    )
+    succeeds([*prefix, *quiet, "install", "-y", "--no-install-recommends", "chromium"], seconds=INSTALL_SECONDS)
     return from_system()
 
 

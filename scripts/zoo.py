@@ -93,9 +93,7 @@ def ship(runs: Path, models: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("train", "ship"))
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "zoo")
     parser.add_argument("--models", type=Path, default=ROOT / "models")

@@ -17,7 +17,7 @@ from ssa_viz import checkpoints
 from ssa_viz.errors import InvalidInputError, SSAVizError
 from ssa_viz.evaluate import card
 from ssa_viz.model import VARIANTS, ModelConfig
-from ssa_viz.model.config import POSITIONS, READOUTS
+from ssa_viz.model.config import INITS, POSITIONS, READOUTS
 from ssa_viz.scoring import SCORING
 from ssa_viz.tasks import TASKS
 from ssa_viz.tasks.base import FORMATS, tokens_for
@@ -28,6 +28,7 @@ CHOICES: dict[str, Sequence[str]] = {
     "variant": VARIANTS,
     "positions": POSITIONS,
     "readout": READOUTS,
+    "init": INITS,
     "prompt_format": FORMATS,
 }
 # Options of their own below, or derived; every other field of the two configs becomes an option by itself.
@@ -49,9 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     defaults = argparse.ArgumentDefaultsHelpFormatter
     parser = argparse.ArgumentParser(prog="ssa-viz", description=__doc__)
-    parser.add_argument(
-        "--threads", type=int, default=1, help="CPU threads; results depend on it in the last bits"
-    )
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads; results depend on it in the last bits")
     commands = parser.add_subparsers(required=True, metavar="command")
 
     command = commands.add_parser("train", help="train a model and save it", formatter_class=defaults)
@@ -60,12 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--scoring", choices=list(SCORING), default="softmax", help="scoring function")
     command.add_argument("--variant", choices=VARIANTS, default="attention_only", help="kind of decoder")
     command.add_argument("--seed", type=int, default=0, help="of the starting weights and the data")
-    command.add_argument(
-        "--out", type=Path, help="folder to write; default runs/<task>-<variant>-<scoring>-<seed>"
-    )
-    command.add_argument(
-        "--shipped", action="store_true", help="start from the recipe of the shipped checkpoint"
-    )
+    command.add_argument("--out", type=Path, help="folder to write; default runs/<task>-<variant>-<scoring>-<seed>")
+    command.add_argument("--shipped", action="store_true", help="start from the recipe of the shipped checkpoint")
     command.add_argument("--force", action="store_true", help="replace a checkpoint that is already there")
     command.add_argument(
         "--initial",
@@ -74,9 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="starting scoring parameters, as n=1.5 b=1",
     )
-    command.add_argument(
-        "--fixed", nargs="*", default=[], metavar="NAME", help="scoring parameters that do not learn"
-    )
+    command.add_argument("--fixed", nargs="*", default=[], metavar="NAME", help="scoring parameters that do not learn")
     for config in (ModelConfig(), TrainConfig()):
         for field in fields(config):
             if field.name not in OWN:
@@ -92,9 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("evaluate", help="measure checkpoints and print their cards")
     command.set_defaults(run=_evaluate)
     command.add_argument("folders", nargs="+", type=Path, metavar="folder")
-    command.add_argument(
-        "--check", action="store_true", help="compare with the saved card; exit 1 if they differ"
-    )
+    action = command.add_mutually_exclusive_group()
+    action.add_argument("--check", action="store_true", help="compare with the saved card; exit 1 if they differ")
+    action.add_argument("--save", action="store_true", help="replace the saved card")
 
     command = commands.add_parser("list", help="list the checkpoints in a folder")
     command.set_defaults(run=_list)
@@ -145,9 +138,7 @@ def train_config(options: Mapping[str, Any]) -> TrainConfig:
         learnable={**config.model.learnable, **dict.fromkeys(options["fixed"], False)},
         **{f.name: given[f.name] for f in fields(ModelConfig) if f.name in given},
     )
-    return replace(
-        config, model=model, **{f.name: given[f.name] for f in fields(TrainConfig) if f.name in given}
-    )
+    return replace(config, model=model, **{f.name: given[f.name] for f in fields(TrainConfig) if f.name in given})
 
 
 def _assignments(texts: Sequence[str]) -> Iterator[tuple[str, float]]:
@@ -171,13 +162,16 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     for folder in arguments.folders:
         checkpoint = checkpoints.load(folder)
         measured = card(checkpoint.model, checkpoint.config.train)
-        if not arguments.check:
+        if arguments.save:
+            run = checkpoint.config.train
+            checkpoints.save(folder, checkpoint.model, run, {**checkpoint.metrics, **measured})
+        elif not arguments.check:
             print(json.dumps({"name": checkpoint.config.name, **measured}, indent=2))
-            continue
-        saved = {key: checkpoint.metrics.get(key) for key in measured}
-        same = json.loads(json.dumps(measured)) == saved
-        print(f"{folder}: {'same as its card' if same else 'DIFFERS from its card'}")
-        code = code if same else 1
+        else:
+            saved = {key: checkpoint.metrics.get(key) for key in measured}
+            same = json.loads(json.dumps(measured)) == saved
+            print(f"{folder}: {'same as its card' if same else 'DIFFERS from its card'}")
+            code = code if same else 1
     return code
 
 

@@ -49,9 +49,7 @@ _DRESSING = re.compile(
     r"|^[ \t]*[A-Za-z_]\w*[ \t]*=(?!=)",
     re.MULTILINE,
 )
-_QUOTED = re.compile(
-    rf"(?<![^,{_MARKS}])([{_QUOTES}])([+-]?[0-9]+),([0-9]+(?:[eE][+-]?[0-9]+)?)\1(?![^,{_MARKS}])"
-)
+_QUOTED = re.compile(rf"(?<![^,{_MARKS}])([{_QUOTES}])([+-]?[0-9]+),([0-9]+(?:[eE][+-]?[0-9]+)?)\1(?![^,{_MARKS}])")
 # A sign with a space between it and its number stays with it: `- 5` must not be read as 5.
 _WORD = re.compile(rf"[;|\t\n\[\](){{}}]|[+-] +\.?[0-9][^{_MARKS}]*|[^{_MARKS}]+")
 
@@ -63,9 +61,7 @@ _NO_SECOND_NUMBER = re.compile(
     r"[+-]?(?!0[0-9])[0-9]+,0[0-9]+|[+-]?[1-9][0-9]{0,2}(?=.*,0)(?:,[0-9]{3}){1,4}(?:\.[0-9]*)?|-0+,[0-9]+"
 )
 _SURE_FRACTION = re.compile(r",0[0-9]|,[0-9]{8}|-0+,")
-_SPACED_THOUSANDS = re.compile(
-    r"(?<![\w.,])[1-9][0-9]{0,2}(?:[\xa0\u2007\u2009\u202f][0-9]{3}| 0[0-9]{2})(?![0-9])"
-)
+_SPACED_THOUSANDS = re.compile(r"(?<![\w.,])[1-9][0-9]{0,2}(?:[\xa0\u2007\u2009\u202f][0-9]{3}| 0[0-9]{2})(?![0-9])")
 
 
 @dataclass(frozen=True)

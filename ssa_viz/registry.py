@@ -7,7 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ssa_viz.errors import UnknownNameError
 
@@ -52,6 +52,10 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         except KeyError:
             valid = ", ".join(self._classes)
             raise UnknownNameError(f"unknown {self._kind} {name!r}; the known ones are: {valid}") from None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The class, or `default` for an unknown name."""
+        return self._classes.get(name, default)
 
     def __contains__(self, name: object) -> bool:
         return name in self._classes

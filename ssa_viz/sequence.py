@@ -15,12 +15,11 @@ from ssa_viz.errors import InvalidInputError, NonFiniteError
 from ssa_viz.items import NUMBER, split
 
 LARGEST = 1e6  # the largest size of a number in a prompt: squares of it stay exact enough in float32
+SMALLEST = 1e-30  # models compute in float32, which would turn much smaller sizes into 0 without a word
 MAX_CHARS = 100_000
 LABEL_WIDTH = 6
 _SHOWN = 24  # characters of an unreadable item that a message repeats
-_ITEM = re.compile(
-    rf"[^\s,;|\[\](){{}}].{{0,{_SHOWN}}}", re.DOTALL
-)  # its start: one character more than is shown
+_ITEM = re.compile(rf"[^\s,;|\[\](){{}}].{{0,{_SHOWN}}}", re.DOTALL)  # its start: one character more than is shown
 
 # Why an item that does not look like a number is refused; the first pattern found in it gives the reason.
 _REASONS = tuple(
@@ -157,8 +156,8 @@ def _read(plain: str) -> float | str:
         value = float(plain)
         if abs(value) > LARGEST:
             return f"is too large; the limit is {LARGEST:,.0f}"
-        if value == 0 and re.search("[1-9]", re.split("[eE]", plain)[0]):
-            return "is too close to 0 to be told from it"
+        if abs(value) < SMALLEST and re.search("[1-9]", re.split("[eE]", plain)[0]):
+            return "is too close to 0 for a model to tell it from 0"
         return value + 0.0  # −0 becomes 0
     if any(unicodedata.category(sign) == "Sc" for sign in plain):
         return "has a currency sign; write it as a plain number"

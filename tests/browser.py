@@ -153,9 +153,7 @@ _RESTING = """() => {
 }"""
 
 
-def figure_data(
-    page: Page, key: str, *, until: Callable[[Figure], bool] = bool, seconds: float = PATIENCE
-) -> Figure:
+def figure_data(page: Page, key: str, *, until: Callable[[Figure], bool] = bool, seconds: float = PATIENCE) -> Figure:
     """What Plotly has drawn in the container with this key: {"data": [trace, …], "layout": {…}}.
 
     Read from `_fullData` and `_fullLayout`, so defaults are filled in. Numbers in a row become a numpy array,

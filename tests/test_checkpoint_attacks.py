@@ -31,9 +31,7 @@ TENSOR = "blocks.1.attention.out.bias"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A good checkpoint, models/x, with a learned n and a fixed b."""
-    config = TrainConfig(
-        model=ModelConfig(layers=2, heads=3, width=15, context=13, scoring="ssa", **FIXED), length=11
-    )
+    config = TrainConfig(model=ModelConfig(layers=2, heads=3, width=15, context=13, scoring="ssa", **FIXED), length=11)
     folder = tmp_path / "models" / "x"
     checkpoints.save(folder, build(config.model, 7), config, {"error": 0.5})
     return folder
@@ -276,9 +274,7 @@ def test_absurd_header_length(folder: Path, never_built: None, content: bytes) -
     ],
     ids=by_words,
 )
-def test_header_that_is_a_bomb_or_no_header(
-    folder: Path, never_built: None, header: bytes, words: str
-) -> None:
+def test_header_that_is_a_bomb_or_no_header(folder: Path, never_built: None, header: bytes, words: str) -> None:
     seal(folder, pack(header, b""))
     assert words in refusal(folder, WEIGHTS)
 
@@ -546,9 +542,7 @@ def test_something_else_in_a_files_place(folder: Path, never_built: None, file: 
 
 
 @pytest.mark.parametrize("file", [CONFIG, METRICS, WEIGHTS])
-def test_a_file_that_is_a_link_out_of_the_folder(
-    folder: Path, tmp_path: Path, never_built: None, file: str
-) -> None:
+def test_a_file_that_is_a_link_out_of_the_folder(folder: Path, tmp_path: Path, never_built: None, file: str) -> None:
     (folder / file).rename(tmp_path / "secret")
     (folder / file).symlink_to(tmp_path / "secret")
     assert "is a link to a place outside its folder" in refusal(folder, file)
@@ -562,9 +556,7 @@ def test_a_link_in_a_circle(folder: Path, never_built: None, file: str) -> None:
 
 
 @pytest.mark.parametrize("file", [CONFIG, METRICS, WEIGHTS])
-def test_a_file_without_permission(
-    folder: Path, never_built: None, monkeypatch: pytest.MonkeyPatch, file: str
-) -> None:
+def test_a_file_without_permission(folder: Path, never_built: None, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     """The refusal is played, since an administrator, as whom tests may run, is refused nothing."""
     opened = Path.open
 

@@ -30,9 +30,7 @@ METRICS = {"error": 0.1, "by_position": [0.5, 1e-9], "note": "σ = 1"}
 
 def trained(**options: object) -> tuple[Decoder, TrainConfig]:
     """A small model whose every learnable number differs from where `build` starts it."""
-    config = TrainConfig(
-        model=ModelConfig(**SIZES, **options), length=11, seed=7, steps=17, learning_rate=3e-4
-    )
+    config = TrainConfig(model=ModelConfig(**SIZES, **options), length=11, seed=7, steps=17, learning_rate=3e-4)
     model = build(config.model, config.seed).eval()
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -270,9 +268,7 @@ def test_a_killed_save_leaves_a_temporary_config_that_nobody_reads(folder: Path)
         checkpoints.load(folder)
 
 
-def test_files_reach_the_disk_before_they_get_their_name(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_reach_the_disk_before_they_get_their_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     replace, fsync = os.replace, os.fsync
 

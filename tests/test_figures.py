@@ -202,10 +202,7 @@ def test_compared_panels_share_the_scale_and_give_equal_weights_equal_colours() 
     two = one.copy()
     two[3] = [1, 0, 0, 0, 0, 0, 0]
     for scale in Scale:
-        panels = [
-            heatmap.attention(w, w, causal(T), LABELS, title="", scale=scale, palette=LIGHT)
-            for w in (one, two)
-        ]
+        panels = [heatmap.attention(w, w, causal(T), LABELS, title="", scale=scale, palette=LIGHT) for w in (one, two)]
         axes = [panel.layout.coloraxis for panel in panels]
         assert axes[0] == axes[1]
         assert scale.value.split()[0] in axes[0].colorbar.title.text
@@ -408,17 +405,11 @@ def test_gutters_are_clear_but_for_the_mark_of_the_injected_column() -> None:
 
 def test_one_invisible_point_per_head_answers_a_click() -> None:
     _, weights = softmax_rows((L, H, T, T), 17)
-    figure = overview.overview(
-        weights, causal(T), scale=Scale.LINEAR, palette=LIGHT, selected=(1, 2), title="softmax"
-    )
+    figure = overview.overview(weights, causal(T), scale=Scale.LINEAR, palette=LIGHT, selected=(1, 2), title="softmax")
     image, heads = figure.data
-    assert [(point[0], point[1]) for point in heads.customdata] == [
-        (i, j) for i in range(L) for j in range(H)
-    ]
+    assert [(point[0], point[1]) for point in heads.customdata] == [(i, j) for i in range(L) for j in range(H)]
     assert list(zip(heads.y, heads.x, strict=True)) == [(i, j) for i in range(L) for j in range(H)]
-    np.testing.assert_allclose(
-        [point[2] for point in heads.customdata], weights.max(axis=(2, 3)).ravel(), atol=6e-5
-    )
+    np.testing.assert_allclose([point[2] for point in heads.customdata], weights.max(axis=(2, 3)).ravel(), atol=6e-5)
     assert heads.marker.opacity == heads.selected.marker.opacity == heads.unselected.marker.opacity == 0
     assert heads.hoverinfo != "skip"
     assert figure.layout.hoverdistance == -1
@@ -452,9 +443,7 @@ def test_one_detailed_heatmap_is_sent_as_bytes() -> None:
     count = 82
     logits, weights = softmax_rows((count, count), 1)
     labels = [f"{value:.3g}" for value in logits[0]]
-    figure = heatmap.attention(
-        weights, logits, causal(count), labels, title="", scale=Scale.LINEAR, palette=LIGHT
-    )
+    figure = heatmap.attention(weights, logits, causal(count), labels, title="", scale=Scale.LINEAR, palette=LIGHT)
     sent = json.loads(figure.to_json())["data"][0]
     assert sent["z"]["dtype"] == sent["customdata"]["dtype"] == "f4"
     assert len(figure.to_json()) < 150_000
@@ -464,9 +453,7 @@ def test_a_picture_too_large_keeps_its_spikes_and_says_so(monkeypatch: pytest.Mo
     monkeypatch.setattr(overview, "MOST_PIXELS", L * H * 3 * 3)
     weights = np.zeros((L, H, T, T), dtype=np.float32)
     weights[1, 2, 5, 4] = 1.0
-    figure = overview.overview(
-        weights, causal(T), scale=Scale.LINEAR, palette=LIGHT, selected=(0, 0), title=""
-    )
+    figure = overview.overview(weights, causal(T), scale=Scale.LINEAR, palette=LIGHT, selected=(0, 0), title="")
     indices, _, opacity = picture(figure)
     side = 3 + 2 * overview.GUTTER
     assert indices.shape == (L * side, H * side)

@@ -81,9 +81,7 @@ def test_one_package_has_one_pin() -> None:
 
 def test_the_ranges_admit_the_pins(project: dict[str, Any]) -> None:
     pins = pins_of("requirements.txt")
-    ranges = [
-        Requirement(text) for text in [*project["dependencies"], *project["optional-dependencies"]["app"]]
-    ]
+    ranges = [Requirement(text) for text in [*project["dependencies"], *project["optional-dependencies"]["app"]]]
     for requirement in ranges:
         pinned = pins[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(pinned), f"{requirement} refuses {pinned}"
@@ -189,7 +187,5 @@ def test_every_setting_of_the_server_is_one_that_streamlit_knows() -> None:
 
 def test_the_readme_names_every_dependency() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = {
-        canonicalize_name(name) for name in re.findall(r"^\| *`([\w.-]+)` *\|", readme, flags=re.MULTILINE)
-    }
+    rows = {canonicalize_name(name) for name in re.findall(r"^\| *`([\w.-]+)` *\|", readme, flags=re.MULTILINE)}
     assert set(pins_of("requirements.txt")) - rows == set()

@@ -142,9 +142,7 @@ def test_every_module_keeps_to_its_layer() -> None:
     paths = sources()
     assert {Path("app.py"), Path("ssa_viz/scoring/ssa.py")} <= set(paths)
     modules = {module_name(path) for path in paths}
-    found = [
-        fault for path in paths for fault in faults(path, (ROOT / path).read_text(encoding="utf-8"), modules)
-    ]
+    found = [fault for path in paths for fault in faults(path, (ROOT / path).read_text(encoding="utf-8"), modules)]
     assert found == []
 
 

@@ -35,9 +35,7 @@ class Rule(nn.Module):
         if not trace:
             return Output(self.answer(numbers), None)
         visible = torch.ones(tokens, tokens, dtype=torch.bool).tril()
-        sizes = (
-            torch.arange(1, LAYERS * HEADS + 1).view(LAYERS, 1, HEADS, 1, 1) * numbers.sin()[:, None, None]
-        )
+        sizes = torch.arange(1, LAYERS * HEADS + 1).view(LAYERS, 1, HEADS, 1, 1) * numbers.sin()[:, None, None]
         logits = sizes.expand(LAYERS, batch, HEADS, tokens, tokens)
         weights = logits.masked_fill(~visible, -torch.inf).softmax(dim=-1)
         self.weighed.append(weights)
@@ -58,9 +56,7 @@ def run(model: nn.Module, task: str = "every", prompt_format: str = "numbers", *
 def errors(rows: list[list[float]], task: str, says: Callable[[float], bool]) -> list[list[float]]:
     """Right (0) or wrong (1) at each position, if the answer is what `says` makes of the last number."""
     ask = all if task == "every" else any
-    return [
-        [float(says(row[i]) != ask(x > 0 for x in row[: i + 1])) for i in range(len(row))] for row in rows
-    ]
+    return [[float(says(row[i]) != ask(x > 0 for x in row[: i + 1])) for i in range(len(row))] for row in rows]
 
 
 def mean(values: list[float]) -> float:
@@ -79,9 +75,7 @@ def test_error_in_distribution_and_shifted(task: str, sigma: float) -> None:
     assert len(model.shown) == SEQUENCES
     wrong = errors(model.shown, task, lambda x: x > 0)
     assert found.error == pytest.approx(mean(flat(wrong)))
-    assert found.by_position.tolist() == pytest.approx(
-        [mean([row[i] for row in wrong]) for i in range(LENGTH)]
-    )
+    assert found.by_position.tolist() == pytest.approx([mean([row[i] for row in wrong]) for i in range(LENGTH)])
     assert 0.05 < found.error < 0.5
     for name in ("at", "at_settled", "after", "start", "largest_weight", "mass_on_outlier"):
         assert getattr(found, name) is None

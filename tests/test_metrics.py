@@ -43,9 +43,7 @@ def test_mass_on_and_off_chosen_keys() -> None:
 
 
 def test_collapse_needs_a_weight_above_nine_tenths_and_four_visible_keys() -> None:
-    rows = torch.tensor(
-        [[0.95, 0.05, 0.0, 0.0, 0.0], [0.9, 0.1, 0.0, 0.0, 0.0], [0.901, 0.0, 0.0, 0.0, 0.099]]
-    )
+    rows = torch.tensor([[0.95, 0.05, 0.0, 0.0, 0.0], [0.9, 0.1, 0.0, 0.0, 0.0], [0.901, 0.0, 0.0, 0.0, 0.099]])
     for seen in range(1, 6):
         visible = torch.arange(5) < seen
         wanted = [seen >= 4, False, seen >= 4]

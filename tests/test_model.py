@@ -181,9 +181,7 @@ def test_padding_changes_no_answer(scoring: str, variant: str) -> None:
     model = decoder(scoring=scoring, variant=variant)
     right = model(torch.cat([numbers(), padding], 1), real=real).predictions
     torch.testing.assert_close(right[:, :TOKENS], model(numbers()).predictions)
-    model = decoder(
-        scoring=scoring, variant=variant, positions="none"
-    )  # without places, padding may also lead
+    model = decoder(scoring=scoring, variant=variant, positions="none")  # without places, padding may also lead
     left, trace = model(torch.cat([padding, numbers()], 1), real=real.flip(1), trace=True)
     torch.testing.assert_close(left[:, 3:], model(numbers()).predictions)
     assert bool((trace.weights()[..., :3] == 0).all())

@@ -241,9 +241,7 @@ def test_gradients(name: str, zeros: bool) -> None:
     if zeros:
         logits[..., ::2] = 0.0
     function = make(name).double()
-    names, values = (
-        zip(*function.named_parameters(), strict=True) if list(function.parameters()) else ((), ())
-    )
+    names, values = zip(*function.named_parameters(), strict=True) if list(function.parameters()) else ((), ())
 
     def weigh(x: Tensor, *parameters: Tensor) -> Tensor:
         named = dict(zip(names, parameters, strict=True))

@@ -151,8 +151,8 @@ UNREADABLE = [
     ("[np.nan, float('inf'), -1.#IND]", [], [(1, "np.nan", NOT_FINITE), (2, "inf", NOT_FINITE),
                                              (3, "-1.#IND", NOT_FINITE)]),
     ("1e400 -1000000.1 1e6", [1e6], [(1, "1e400", TOO_LARGE), (2, "-1000000.1", TOO_LARGE)]),
-    ("1e-400 -0.01e-399", [], [(1, "1e-400", "is too close to 0 to be told from it"),
-                               (2, "-0.01e-399", "is too close to 0 to be told from it")]),
+    ("1e-400 -0.01e-399", [], [(1, "1e-400", "is too close to 0 for a model to tell it from 0"),
+                               (2, "-0.01e-399", "is too close to 0 for a model to tell it from 0")]),
     ("5% 6‰", [], [(1, "5%", PERCENT), (2, "6‰", PERCENT)]),
     ("1,5%", [], [(1, "1,5%", PERCENT)]),
     ("$5 5€ -£3", [], [(1, "$5", CURRENCY), (2, "5€", CURRENCY), (3, "-£3", CURRENCY)]),
@@ -272,9 +272,7 @@ def test_a_huge_paste_is_cut_between_two_numbers(separator):
     assert MAX_CHARS - 2 * width <= kept * width <= MAX_CHARS + len(separator)
     (problem,) = parsed.problems
     assert problem.item == kept + 1
-    assert problem.sentence.endswith(
-        "and all that follows is left out: only the first 100,000 characters are read"
-    )
+    assert problem.sentence.endswith("and all that follows is left out: only the first 100,000 characters are read")
 
 
 def test_a_decimal_comma_at_the_cut_is_not_torn():
@@ -310,7 +308,5 @@ def test_time_is_linear(part):
 
 def test_reading_needs_neither_torch_nor_streamlit():
     code = "import sys, ssa_viz.sequence; print(sorted({'torch', 'numpy', 'streamlit'} & set(sys.modules)))"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

@@ -90,9 +90,7 @@ SIGNS = "0123456789eE.,;+- \t\n\r[](){}|\"'−–％５%€½_/\u00a0\u200b\ufef
 
 
 @quick
-@given(
-    st.one_of(st.text(), st.text(SIGNS), st.text(st.characters(codec=None))), st.none() | st.integers(0, 5)
-)
+@given(st.one_of(st.text(), st.text(SIGNS), st.text(st.characters(codec=None))), st.none() | st.integers(0, 5))
 def test_any_text_is_read_without_an_error_and_in_full(text, limit):
     parsed = parse(text, limit=limit)
     items = split(text, MAX_CHARS).items

@@ -76,9 +76,7 @@ def test_half_precision_errs_only_by_its_rounding(dtype: torch.dtype, tolerance:
 def test_gradients_are_the_closed_forms() -> None:
     for x, n, b in random_cases(200):
         row = torch.from_numpy(x).requires_grad_()
-        parameters = {
-            name: torch.tensor([v], dtype=torch.float64).requires_grad_() for name, v in (("n", n), ("b", b))
-        }
+        parameters = {name: torch.tensor([v], dtype=torch.float64).requires_grad_() for name, v in (("n", n), ("b", b))}
         factors = np.cos(np.arange(len(x)))
         mask = torch.ones(1, len(x), dtype=torch.bool)
         call = torch.func.functional_call(ssa(2.0, 1.0), parameters, (row.view(1, 1, 1, -1), mask))
@@ -174,9 +172,7 @@ def test_many_hidden_keys_leak_nothing() -> None:
     assert weights[2:].tolist() == [0.0] * 1000
     assert_weights(weights[:2], power(np.array([1, -0.5]), 1.0, 0.8), 1e-6)
     leaked = ssa(1.0, 0.8, torch.float32)(logits, torch.ones(1002, dtype=torch.bool)).flatten()
-    assert float(leaked[2:].sum()) == pytest.approx(
-        0.047, abs=1e-3
-    )  # what a finite mask would have given away
+    assert float(leaked[2:].sum()) == pytest.approx(0.047, abs=1e-3)  # what a finite mask would have given away
 
 
 def test_largest_logits_are_finite_for_every_b() -> None:
@@ -197,9 +193,7 @@ def test_n_of_one_is_allowed_only_when_it_is_fixed() -> None:
         SCORING["ssa"](2, initial={"n": 1})
 
 
-@pytest.mark.parametrize(
-    "initial", [{"n": 0.99}, {"n": -2}, {"b": 0}, {"b": -0.5}, {"b": math.nan}, {"n": 1e-300}]
-)
+@pytest.mark.parametrize("initial", [{"n": 0.99}, {"n": -2}, {"b": 0}, {"b": -0.5}, {"b": math.nan}, {"n": 1e-300}])
 @pytest.mark.parametrize("learns", [True, False])
 def test_values_outside_the_range_are_refused(initial: dict[str, float], learns: bool) -> None:
     with pytest.raises(InvalidInputError, match="must be a number from"):

@@ -40,9 +40,7 @@ def test_registry_lists_the_tasks_in_order() -> None:
     assert list(TASKS)[:3] == ["every", "some", "linear"]
     assert all(issubclass(TASKS[name], Task) and TASKS[name].name == name for name in TASKS)
     assert all(TASKS[name].label and TASKS[name].question for name in TASKS)
-    with pytest.raises(
-        UnknownNameError, match="unknown task 'most'; the known ones are: every, some, linear"
-    ):
+    with pytest.raises(UnknownNameError, match="unknown task 'most'; the known ones are: every, some, linear"):
         TASKS["most"]
 
 
@@ -79,9 +77,7 @@ def test_linear_answers_lie_on_the_line() -> None:
     prompts = TASKS["linear"]().sample(BATCH, LENGTH, generator(), prompt_format="labelled")
     numbers, function = TASKS["linear"]().draw(BATCH, LENGTH, Shift(), generator())
     assert torch.equal(prompts.numbers, numbers)
-    expected = [
-        [a * x + b for x in row] for row, (a, b) in zip(numbers.tolist(), function.tolist(), strict=True)
-    ]
+    expected = [[a * x + b for x in row] for row, (a, b) in zip(numbers.tolist(), function.tolist(), strict=True)]
     torch.testing.assert_close(prompts.answers, torch.tensor(expected))
     assert TASKS["linear"]().settled(numbers) is None
 
@@ -214,9 +210,7 @@ def test_linear_loss_and_error_are_squares() -> None:
 @every_task
 def test_what_cannot_be_sampled_is_refused(name: str) -> None:
     task = TASKS[name]()
-    with pytest.raises(
-        InvalidInputError, match=f"no prompt format 'words'; it has: {', '.join(task.formats)}"
-    ):
+    with pytest.raises(InvalidInputError, match=f"no prompt format 'words'; it has: {', '.join(task.formats)}"):
         task.sample(1, 3, generator(), prompt_format="words")
     for batch, length in ((0, 3), (3, 0), (-1, 3)):
         with pytest.raises(InvalidInputError, match="batch and length must be at least 1"):

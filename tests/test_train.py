@@ -53,9 +53,7 @@ def test_equal_configs_give_equal_bits_and_leave_the_global_state_alone() -> Non
     first, second = model.state_dict(), same.state_dict()
     assert all(torch.equal(tensor, second[name]) for name, tensor in first.items())
     _, other = run(tiny(seed=1))
-    assert not torch.equal(
-        other.state_dict()["blocks.0.attention.qkv.weight"], first["blocks.0.attention.qkv.weight"]
-    )
+    assert not torch.equal(other.state_dict()["blocks.0.attention.qkv.weight"], first["blocks.0.attention.qkv.weight"])
 
 
 def test_how_often_it_reports_changes_no_bit() -> None:
@@ -105,9 +103,7 @@ def test_first_step_reports_what_the_starting_model_gives() -> None:
 )
 def test_sixty_steps_lower_the_loss(scoring: str, task: str, prompt_format: str) -> None:
     model = dataclasses.replace(TINY, scoring=scoring, layers=2)
-    config = tiny(
-        model=model, task=task, prompt_format=prompt_format, steps=60, batch=32, learning_rate=5e-3, warmup=5
-    )
+    config = tiny(model=model, task=task, prompt_format=prompt_format, steps=60, batch=32, learning_rate=5e-3, warmup=5)
     events, trained = run(config, every=12)
     assert events[-1].loss < 0.9 * events[0].loss
     start = dict(build(model, config.seed).named_parameters())
@@ -155,10 +151,7 @@ def test_clipping_bounds_the_step_but_not_the_reported_norm() -> None:
     """Adam's first step hides the gradient's size, so the second one is compared."""
     loose, strict = (run(tiny(steps=2, clip=clip), every=1) for clip in (1e9, 1e-9))
     assert loose[0][0].gradient_norm == strict[0][0].gradient_norm > 1e-3
-    moved = [
-        (model.read_in.weight - build(TINY, 0).read_in.weight).abs().max().item()
-        for _, model in (loose, strict)
-    ]
+    moved = [(model.read_in.weight - build(TINY, 0).read_in.weight).abs().max().item() for _, model in (loose, strict)]
     assert moved[1] < 0.5 * moved[0]
 
 

@@ -23,9 +23,7 @@ def discover(root: Path) -> list[Listing]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
-        return [
-            Listing(printable(root.name), root, None, str(fault(root, f"cannot be read: {reason(error)}")))
-        ]
+        return [Listing(printable(root.name), root, None, str(fault(root, f"cannot be read: {reason(error)}")))]
     listings = (_listing(root, root / name) for name in names)
     return [listing for listing in listings if listing is not None]
 

@@ -17,16 +17,12 @@ def fault(path: Path, cause: object) -> CheckpointError:
     """The error for `path`: one line that starts with the file's name as models/<name>/<file>."""
     # Three parts are enough to find it and do not show a visitor where on the machine the models lie.
     shown = "/".join(path.parts[-3:])
-    return CheckpointError(
-        printable(f"{shown} {textwrap.shorten(str(cause), LONGEST_CAUSE, placeholder=' …')}")
-    )
+    return CheckpointError(printable(f"{shown} {textwrap.shorten(str(cause), LONGEST_CAUSE, placeholder=' …')}"))
 
 
 def printable(text: str) -> str:
     """`text` with � for what cannot be shown, lone surrogates and control characters among it."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def open_for_reading(path: Path, most: int) -> tuple[BinaryIO, int]:

@@ -75,9 +75,7 @@ def from_document(document: Document, folder: Path) -> CheckpointConfig:
         if not VERSION.fullmatch(document[version]):
             raise InvalidInputError(f"{version} must be a version number, not {_brief(document[version])}")
     if not NAME.fullmatch(document["name"]):
-        raise InvalidInputError(
-            f"name may have letters, digits, '.', '_' and '-', not {_brief(document['name'])}"
-        )
+        raise InvalidInputError(f"name may have letters, digits, '.', '_' and '-', not {_brief(document['name'])}")
     model = ModelConfig(**_fields("model", document["model"], MODEL_HINTS))
     task_hints = {name: TRAIN_HINTS[field] for name, field in TASK_FIELDS.items()}
     task = _fields("task", document["task"], task_hints)
@@ -89,9 +87,7 @@ def from_document(document: Document, folder: Path) -> CheckpointConfig:
     if not SHA256.fullmatch(weights["sha256"]):
         raise InvalidInputError("weights.sha256 must be 64 lower-case hexadecimal digits")
     if not 1 <= weights["bytes"] <= MAX_WEIGHT_BYTES:
-        raise InvalidInputError(
-            f"weights.bytes must be from 1 to {MAX_WEIGHT_BYTES:,}, not {weights['bytes']:,}"
-        )
+        raise InvalidInputError(f"weights.bytes must be from 1 to {MAX_WEIGHT_BYTES:,}, not {weights['bytes']:,}")
     return CheckpointConfig(
         name=document["name"],
         train=train,
@@ -124,9 +120,7 @@ def _scoring(section: Document, model: ModelConfig) -> dict[str, list[list[float
     """The scoring function's values, name → [layer][head], each one that the model could hold."""
     _exactly("scoring", section, ("name", "params"))
     if section["name"] != model.scoring:
-        raise InvalidInputError(
-            f"scoring.name is {_brief(section['name'])} but model.scoring is {model.scoring!r}"
-        )
+        raise InvalidInputError(f"scoring.name is {_brief(section['name'])} but model.scoring is {model.scoring!r}")
     spec = SCORING[model.scoring].parameters_spec
     _exactly("scoring.params", _typed("scoring.params", section["params"], dict), [p.name for p in spec])
     values: dict[str, list[list[float]]] = {}

@@ -32,9 +32,7 @@ def expected_shapes(config: ModelConfig) -> dict[str, Shape]:
         shapes = {name: tuple(tensor.shape) for name, tensor in Decoder(config).state_dict().items()}
     total = sum(math.prod(shape) for shape in shapes.values())
     if total > MAX_PARAMETERS:
-        raise InvalidInputError(
-            f"the model has {total:,} parameters, more than the {MAX_PARAMETERS:,} that are loaded"
-        )
+        raise InvalidInputError(f"the model has {total:,} parameters, more than the {MAX_PARAMETERS:,} that are loaded")
     return shapes
 
 

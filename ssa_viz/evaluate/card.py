@@ -13,7 +13,7 @@ from ssa_viz.tasks import TASKS, Outlier, Shift
 from ssa_viz.train import TrainConfig
 
 CARD_SEED = 20_000  # of the test prompts; training seeds stay far below it
-SEQUENCES = 2048
+SEQUENCES = 1024
 WIDER = (2.0, 5.0, 10.0, 20.0)
 INJECTED = (70.0, -70.0, 1000.0)
 FRACTIONS = (0.25, 0.5, 0.75)  # where in the sequence a value is injected
@@ -38,11 +38,13 @@ def card(model: Decoder, config: TrainConfig, *, sequences: int = SEQUENCES) -> 
             shift=shift,
         )
 
+    plain = on(Shift())
     numbers: dict[str, Any] = {
         "sequences": sequences,
         "seed": CARD_SEED,
         "length": config.length,
-        "in_distribution": on(Shift()).error,
+        "in_distribution": plain.error,
+        "in_distribution_by_position": plain.by_position.tolist(),
         "wider_inputs": {f"{std:g}": on(Shift(input_std=std)).error for std in WIDER},
         "injected": {f"{value:g}": _injected(on, value, config.length) for value in INJECTED},
     }

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from ssa_viz import metrics
+from ssa_viz.errors import InvalidInputError
 from ssa_viz.model import Decoder
 from ssa_viz.tasks import TASKS, Shift
 
@@ -28,7 +29,7 @@ class Measures:
         after: mean error at the positions after the injected value; None without one or if there are none.
         start: mean error from the injected value's position on; None without one.
         largest_weight: largest weight of the row whose query is the injected value, (L, H); None without one.
-        mass_on_outlier: mean weight on the injected value in the later rows, (L, H); None without one.
+        mass_on_outlier: mean weight on the injected value in the later rows, (L, H); None without one or without such rows.
     """
 
     error: float
@@ -55,9 +56,12 @@ def measure(
     """Measure `model` on `sequences` fresh prompts of `length` numbers.
 
     Raises:
-        InvalidInputError: the prompt does not fit the model's context, or the outlier not the prompt.
+        InvalidInputError: the prompt does not fit the model's context, the outlier not the prompt, or there is no
+            sequence to measure on.
         UnknownNameError: there is no such task.
     """
+    if sequences < 1:
+        raise InvalidInputError(f"measuring needs at least one sequence, not {sequences}")
     task = TASKS[task_name]()
     shift = shift or Shift()
     generator = torch.Generator().manual_seed(seed)
@@ -73,7 +77,8 @@ def measure(
         token = int(prompts.reads[outlier.position])
         weights = trace.weights()  # (L, B, H, Q, K)
         largest.append(metrics.largest_weight(weights[..., token, :]).sum(dim=1))
-        mass.append(weights[..., token + 1 :, token].mean(dim=-1).sum(dim=1))
+        if token + 1 < weights.shape[-1]:
+            mass.append(weights[..., token + 1 :, token].mean(dim=-1).sum(dim=1))
         already = task.settled(prompts.numbers)
         if already is not None:
             settled.append(already[:, outlier.position])
@@ -88,10 +93,8 @@ def measure(
         by_position=by_position.numpy(),
         at=float(at.mean()),
         at_settled=float(chosen.mean()) if len(chosen) else None,
-        after=float(by_position[outlier.position + 1 :].mean())
-        if outlier.position + 1 < len(by_position)
-        else None,
+        after=float(by_position[outlier.position + 1 :].mean()) if outlier.position + 1 < len(by_position) else None,
         start=float(by_position[outlier.position :].mean()),
         largest_weight=(torch.stack(largest).sum(dim=0) / sequences).double().numpy(),
-        mass_on_outlier=(torch.stack(mass).sum(dim=0) / sequences).double().numpy(),
+        mass_on_outlier=(torch.stack(mass).sum(dim=0) / sequences).double().numpy() if mass else None,
     )

@@ -51,9 +51,7 @@ def line_fit(
         InvalidInputError: lengths that differ, or a position outside the points.
     """
     if np.ndim(x) != 1 or np.shape(x) != np.shape(y) or len(x) == 0:
-        raise InvalidInputError(
-            f"points need as many x as y, at least one, not {np.shape(x)} and {np.shape(y)}"
-        )
+        raise InvalidInputError(f"points need as many x as y, at least one, not {np.shape(x)} and {np.shape(y)}")
     if np.shape(true) != np.shape(grid):
         raise InvalidInputError(f"the true line has {np.shape(true)} values for a grid of {np.shape(grid)}")
     check_series(predicted, len(grid))

@@ -25,13 +25,9 @@ class Marks:
     def text(self, name: str, text: str, x: float, y: float, colour: str, **style: Any) -> None:
         """Words at x, y on the figure's axes, unless `style` names others."""
         at = {"x": x, "y": y, "xref": "x", "yref": "y", "showarrow": False}
-        self.annotations.append(
-            {"name": name, "text": text, **at, "font": {"size": 11, "color": colour}, **style}
-        )
+        self.annotations.append({"name": name, "text": text, **at, "font": {"size": 11, "color": colour}, **style})
 
-    def pointer(
-        self, name: str, text: str, x: float, y: float, colour: str, *, right: bool, **style: Any
-    ) -> None:
+    def pointer(self, name: str, text: str, x: float, y: float, colour: str, *, right: bool, **style: Any) -> None:
         """Words above x, y with a triangle over it; `right` if it stands near the right edge."""
         self.text(
             name, f"{text} ▼" if right else f"▼ {text}", x, y, colour,
@@ -42,9 +38,7 @@ class Marks:
         """A vertical accent line at the injected one of `count` tokens, with its name above."""
         if outlier is not None:
             line = {"color": palette.outlier, "width": 1.5}
-            self.shape(
-                "injected", "line", (outlier, outlier), (0, 1), yref="paper", line=line, layer="between"
-            )
+            self.shape("injected", "line", (outlier, outlier), (0, 1), yref="paper", line=line, layer="between")
             self.injected_name(outlier, palette, count, y=1, yref="paper")
 
     def injected_name(self, outlier: int, palette: Palette, count: int, *, y: float, yref: str) -> None:

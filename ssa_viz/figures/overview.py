@@ -47,9 +47,7 @@ def overview(
     """
     weights = np.asarray(weights, dtype=np.float32)
     if weights.ndim != 4 or 0 in weights.shape:
-        raise InvalidInputError(
-            f"an overview needs weights (layers, heads, queries, keys), not {weights.shape}"
-        )
+        raise InvalidInputError(f"an overview needs weights (layers, heads, queries, keys), not {weights.shape}")
     layers, heads, _, keys = weights.shape
     layer, head = selected
     if not (0 <= layer < layers and 0 <= head < heads):

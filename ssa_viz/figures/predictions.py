@@ -153,10 +153,7 @@ def _answers(
     tokens = indexed(labels)
 
     def hover(places: list[int], verdict: str) -> list[str]:
-        return [
-            f"after {tokens[i]}<br>P(True) = {chances[i]:.4g}, truth {bool(true[i])}: {verdict}"
-            for i in places
-        ]
+        return [f"after {tokens[i]}<br>P(True) = {chances[i]:.4g}, truth {bool(true[i])}: {verdict}" for i in places]
 
     missed, met = np.flatnonzero(wrong).tolist(), np.flatnonzero(~wrong).tolist()
     return [

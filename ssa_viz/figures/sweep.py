@@ -62,8 +62,7 @@ def sweep(
             customdata=given.astype(np.float32),
             mode="lines",
             line={"color": colour, "width": 2.5, "dash": DASHES[i % len(DASHES)]},
-            hovertemplate=f"injected %{{customdata:.4g}}<br>{quantity} %{{y:.4g}}"
-            "<extra>%{fullData.name}</extra>",
+            hovertemplate=f"injected %{{customdata:.4g}}<br>{quantity} %{{y:.4g}}<extra>%{{fullData.name}}</extra>",
         )
         for i, (label, (heights, colour)) in enumerate(curves.items())
     ]

@@ -125,8 +125,8 @@ def concentration(reading: Reading, query: int) -> Concentration:
     """
     if not 0 <= query < len(reading.tokens):
         raise InvalidInputError(f"query {query} is not one of the {len(reading.tokens)} tokens")
-    rows = torch.from_numpy(reading.weights[:, :, query])
-    visible = torch.from_numpy(reading.visible[query])
+    rows = torch.tensor(reading.weights[:, :, query])
+    visible = torch.tensor(reading.visible[query])
     return Concentration(
         largest_weight=metrics.largest_weight(rows).numpy(),
         contextual_mass=metrics.contextual_mass(rows).numpy(),
@@ -139,7 +139,7 @@ def concentration(reading: Reading, query: int) -> Concentration:
 
 def contextual_mass(reading: Reading, layer: int, head: int) -> Floats:
     """Contextual mass of every query's row in one head, (Q,)."""
-    mass: Floats = metrics.contextual_mass(torch.from_numpy(reading.weights[layer, head])).numpy()
+    mass: Floats = metrics.contextual_mass(torch.tensor(reading.weights[layer, head])).numpy()
     return mass
 
 

@@ -11,6 +11,7 @@ from ssa_viz.scoring import SCORING
 VARIANTS = ("attention_only", "transformer")
 POSITIONS = ("learned", "none")
 READOUTS = ("residual", "attention")
+INITS = ("gpt2", "torch")
 
 MAX_LAYERS, MAX_HEADS, MAX_WIDTH, MAX_CONTEXT = 64, 64, 4096, 4096
 
@@ -31,6 +32,10 @@ class ModelConfig:
         readout: `residual` reads the answer from the final residual stream, as GPT-2 does; `attention` reads it
             from what the last attention layer wrote, leaving out the token's own way past the attention.
 
+        init: starting weights. `gpt2`: normal with standard deviation 0.02, those that write to the residual stream
+            divided by √(writes), biases 0, and a read-in of unit scale, since its input is one number and not a
+            one-hot token. `torch`: PyTorch's own for each layer, which are larger at these widths.
+
     Raises:
         InvalidInputError, UnknownNameError: on construction, for a combination that cannot be built.
     """
@@ -45,12 +50,14 @@ class ModelConfig:
     learnable: Mapping[str, bool] = field(default_factory=dict)
     positions: str = "learned"
     readout: str = "residual"
+    init: str = "gpt2"
 
     def __post_init__(self) -> None:
         for name, choice, valid in (
             ("variant", self.variant, VARIANTS),
             ("positions", self.positions, POSITIONS),
             ("readout", self.readout, READOUTS),
+            ("init", self.init, INITS),
         ):
             if choice not in valid:
                 raise InvalidInputError(f"{name} must be one of {', '.join(valid)}, not {choice!r}")

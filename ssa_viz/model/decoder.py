@@ -31,9 +31,7 @@ class Attention(nn.Module):
         self.heads, self.head_width = config.heads, config.head_width
         self.qkv = nn.Linear(config.width, 3 * config.width)
         self.out = nn.Linear(config.width, config.width)
-        self.scoring = SCORING[config.scoring](
-            config.heads, initial=config.initial, learnable=config.learnable
-        )
+        self.scoring = SCORING[config.scoring](config.heads, initial=config.initial, learnable=config.learnable)
 
     def forward(self, x: Tensor, visible: Tensor) -> tuple[Tensor, LayerTrace]:
         batch, tokens, width = x.shape
@@ -85,9 +83,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.config = config
         self.read_in = nn.Linear(1, config.width)
-        self.position = (
-            nn.Embedding(config.context, config.width) if config.positions == "learned" else None
-        )
+        self.position = nn.Embedding(config.context, config.width) if config.positions == "learned" else None
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         full = config.variant == "transformer"
         self.final_norm = nn.LayerNorm(config.width) if full else nn.Identity()
@@ -129,26 +125,28 @@ class Decoder(nn.Module):
                 layers.append(layer)
         answer = written if self.config.readout == "attention" else residual
         predictions = self.read_out(self.final_norm(answer)).squeeze(-1)
-        return Output(predictions, Trace(tuple(layers), tuple(stream), visible) if trace else None)
+        traced = Trace(tuple(layers), tuple(stream), visible, predictions) if trace else None
+        return Output(predictions, traced)
 
 
 def build(config: ModelConfig, seed: int) -> Decoder:
-    """A decoder whose starting weights follow from `seed` alone; the global random state is left as it was.
-
-    Weights are GPT-2's: normal with standard deviation 0.02, those that write to the residual stream divided by
-    √(writes), biases 0. The read-in keeps a unit scale, since its input is one number and not a one-hot token.
-    """
+    """A decoder whose starting weights follow from `seed` alone; the global random state is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = Decoder(config)
-        writes = config.layers * (2 if config.variant == "transformer" else 1)
-        for name, parameter in model.named_parameters():
-            if name == "read_in.weight":
-                nn.init.normal_(parameter)
-            elif name.endswith(("attention.out.weight", "mlp.3.weight")):
-                nn.init.normal_(parameter, std=INITIAL_STD / math.sqrt(writes))
-            elif parameter.ndim == 2:
-                nn.init.normal_(parameter, std=INITIAL_STD)
-            elif name.endswith("bias"):
-                nn.init.zeros_(parameter)
+        if config.init == "gpt2":
+            _start_as_gpt2(model)
     return model
+
+
+def _start_as_gpt2(model: Decoder) -> None:
+    writes = model.config.layers * (2 if model.config.variant == "transformer" else 1)
+    for name, parameter in model.named_parameters():
+        if name == "read_in.weight":
+            nn.init.normal_(parameter)
+        elif name.endswith(("attention.out.weight", "mlp.3.weight")):
+            nn.init.normal_(parameter, std=INITIAL_STD / math.sqrt(writes))
+        elif parameter.ndim == 2:
+            nn.init.normal_(parameter, std=INITIAL_STD)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)

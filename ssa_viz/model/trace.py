@@ -33,11 +33,13 @@ class Trace:
         layers: one `LayerTrace` per layer, first to last.
         residual: the residual stream (B, T, E) before the first layer and after each, L + 1 tensors.
         visible: which keys each query sees, boolean, broadcasting against (B, H, Q, K).
+        predictions: what the model answers at each token, (B, T).
     """
 
     layers: tuple[LayerTrace, ...]
     residual: tuple[Tensor, ...]
     visible: Tensor
+    predictions: Tensor
 
     def logits(self) -> Tensor:
         """All layers' logits, (L, B, H, Q, K)."""
@@ -56,17 +58,20 @@ class Trace:
         return torch.stack(self.residual)
 
     def check_finite(self) -> Trace:
-        """Return self if every visible logit, weight and residual is finite.
+        """Return self if every visible logit, every weight, residual and prediction is finite.
 
         Raises:
-            NonFiniteError: naming the first layer where it is not.
+            NonFiniteError: naming the first layer where it is not, or the read-out.
         """
         for index, layer in enumerate(self.layers):
             logits = layer.logits.masked_fill(~self.visible, 0.0)
             finite = torch.isfinite(logits).all() and torch.isfinite(layer.weights).all()
             if not (finite and torch.isfinite(self.residual[index + 1]).all()):
-                raise NonFiniteError(
-                    f"layer {index} produced NaN or infinity; the numbers are too large for this model, "
-                    "try smaller ones"
-                )
+                raise NonFiniteError(_overflow(f"layer {index}"))
+        if not torch.isfinite(self.predictions).all():
+            raise NonFiniteError(_overflow("the read-out"))
         return self
+
+
+def _overflow(where: str) -> str:
+    return f"{where} produced NaN or infinity; the numbers are too large for this model, try smaller ones"

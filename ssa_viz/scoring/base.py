@@ -96,16 +96,12 @@ class ScoringFunction(nn.Module, ABC):
         known = [p.name for p in self.parameters_spec]
         for name in [*initial, *learnable]:
             if name not in known:
-                raise UnknownNameError(
-                    f"{self.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}"
-                )
+                raise UnknownNameError(f"{self.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}")
         for spec in self.parameters_spec:
             learns = learnable.get(spec.name, True)
             value = spec.validate(initial.get(spec.name, spec.default), learnable=learns)
             if learns:
-                self.register_parameter(
-                    f"raw_{spec.name}", nn.Parameter(_unconstrain(value - spec.lower, heads))
-                )
+                self.register_parameter(f"raw_{spec.name}", nn.Parameter(_unconstrain(value - spec.lower, heads)))
             else:
                 self.register_buffer(spec.name, torch.full((heads,), value))
 

@@ -12,9 +12,9 @@ from torch import Generator, Tensor
 from torch.nn import functional as F
 
 from ssa_viz.errors import InvalidInputError
+from ssa_viz.sequence import LARGEST
 
 FORMATS = ("numbers", "labelled")
-LARGEST = 1e6  # the largest size of a number that a prompt may hold: squares of it stay exact enough in float32
 
 
 @dataclass(frozen=True)

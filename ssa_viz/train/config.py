@@ -47,17 +47,14 @@ class TrainConfig:
             raise InvalidInputError(
                 f"task {self.task!r} has no prompt format {self.prompt_format!r}; it has: {', '.join(task.formats)}"
             )
-        for name in ("length", "steps", "batch"):
-            if getattr(self, name) < 1:
-                raise InvalidInputError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name, least in (("length", 1), ("steps", 1), ("batch", 1), ("warmup", 0), ("seed", 0)):
+            whole = getattr(self, name)
+            if not isinstance(whole, int) or isinstance(whole, bool) or not least <= whole < 2**31:
+                raise InvalidInputError(f"{name} must be a whole number from {least} to {2**31 - 1}, not {whole!r}")
         for name in ("learning_rate", "weight_decay", "clip"):
             value = getattr(self, name)
             if not math.isfinite(value) or value < 0 or (value == 0 and name != "weight_decay"):
                 raise InvalidInputError(f"{name} must be a finite number above 0, not {value}")
-        if not 0 <= self.seed < 2**31:
-            raise InvalidInputError(f"seed must be from 0 to {2**31 - 1}, not {self.seed}")
-        if self.warmup < 0:
-            raise InvalidInputError(f"warmup must be at least 0, not {self.warmup}")
         needed = tokens_for(self.length, self.prompt_format)
         if needed > self.model.context:
             raise InvalidInputError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ssa_viz.errors import NonFiniteError
+from ssa_viz.errors import InvalidInputError, NonFiniteError
 from ssa_viz.model import Decoder, build
 from ssa_viz.tasks import TASKS
 from ssa_viz.train.config import TrainConfig
@@ -40,8 +40,11 @@ def train(config: TrainConfig, *, every: int = 100) -> Iterator[Progress | Finis
     The global random state is neither read nor changed. Stop by not asking for the next event.
 
     Raises:
+        InvalidInputError: `every` is below 1.
         NonFiniteError: the loss became NaN or infinite; the message says at which step.
     """
+    if every < 1:
+        raise InvalidInputError(f"progress can be told every 1 or more steps, not every {every}")
     task = TASKS[config.task]()
     model = build(config.model, config.seed).train()
     # A stream of its own, so that a change to the model does not change the data that the seed stands for.
@@ -65,9 +68,7 @@ def train(config: TrainConfig, *, every: int = 100) -> Iterator[Progress | Finis
         if step % every == 0 or step == config.steps:
             mean = (sums / since).tolist()
             if not all(math.isfinite(value) for value in mean):
-                raise NonFiniteError(
-                    f"the loss became NaN or infinite by step {step}; try a lower learning rate"
-                )
+                raise NonFiniteError(f"the loss became NaN or infinite by step {step}; try a lower learning rate")
             yield Progress(step, *mean)
             sums, since = torch.zeros(3), 0
     yield Finished(model.eval())

@@ -25,9 +25,7 @@ def shipped(task: str, variant: str, scoring: str, seed: int) -> TrainConfig:
     """
     if (task, variant) not in SHIPPED:
         pairs = ", ".join(f"{t} with {v}" for t, v in SHIPPED)
-        raise UnknownNameError(
-            f"no recipe is shipped for {task} with {variant}; the shipped ones are: {pairs}"
-        )
+        raise UnknownNameError(f"no recipe is shipped for {task} with {variant}; the shipped ones are: {pairs}")
     if task == "linear":
         return TrainConfig(
             model=ModelConfig(variant=variant, layers=3, context=31, scoring=scoring),
@@ -35,12 +33,12 @@ def shipped(task: str, variant: str, scoring: str, seed: int) -> TrainConfig:
             prompt_format="labelled",
             length=16,
             seed=seed,
-            steps=3500,
+            steps=2500,
         )
     if variant == "transformer":
         model = ModelConfig(variant=variant, scoring=scoring)
-        return TrainConfig(model=model, task=task, seed=seed, steps=1500)
-    model = ModelConfig(variant=variant, scoring=scoring, positions="none", readout="attention")
+        return TrainConfig(model=model, task=task, seed=seed, steps=1000)
+    model = ModelConfig(variant=variant, scoring=scoring, init="torch")
     return TrainConfig(model=model, task=task, seed=seed, steps=2000)
 
 

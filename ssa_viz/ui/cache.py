@@ -1,11 +1,14 @@
 """Cached wrappers of the library: bounded, shared by all visitors, and keyed by the weights' hash and the input.
 
 What they return is shared and must not be changed: models are in eval mode, arrays are read-only.
+
+The checkpoints are those in models/, or in the folder that the environment variable SSA_VIZ_MODELS names.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 from ssa_viz import checkpoints, inspect
 from ssa_viz.inspect import Problem, Reading, Sweep
 
-MODELS = Path(__file__).resolve().parents[2] / "models"
+MODELS = Path(os.environ.get("SSA_VIZ_MODELS") or Path(__file__).resolve().parents[2] / "models")
 
 T = TypeVar("T")
 
@@ -54,9 +57,7 @@ def sweep(loaded: checkpoints.Checkpoint, problem: Problem, sign: int) -> Sweep:
     return _sweep(loaded, loaded.config.sha256, problem, sign)
 
 
-def predicted_line(
-    loaded: checkpoints.Checkpoint, problem: Problem, grid: tuple[float, ...]
-) -> NDArray[np.float32]:
+def predicted_line(loaded: checkpoints.Checkpoint, problem: Problem, grid: tuple[float, ...]) -> NDArray[np.float32]:
     """`inspect.predicted_line`, kept for the last 64 inputs."""
     return _predicted_line(loaded, loaded.config.sha256, problem, grid)
 

@@ -57,9 +57,7 @@ def chart(
         selection_mode="points",
         config={"displaylogo": False, "displayModeBar": False, "scrollZoom": False},
     )
-    menu = st.popover(
-        "Download", icon=":material/download:", type="tertiary", key=f"{key}_menu", on_change="rerun"
-    )
+    menu = st.popover("Download", icon=":material/download:", type="tertiary", key=f"{key}_menu", on_change="rerun")
     if not menu.open:
         return
     with menu:
@@ -73,13 +71,9 @@ def chart(
             on_click="ignore",
             width="stretch",
         )
-        st.download_button(
-            "CSV", data, f"{key}.csv", "text/csv", key=f"{key}_csv", on_click="ignore", width="stretch"
-        )
+        st.download_button("CSV", data, f"{key}.csv", "text/csv", key=f"{key}_csv", on_click="ignore", width="stretch")
 
 
 def _image_buttons(key: str) -> None:
-    buttons = st.components.v2.component(
-        "image_download", html=IMAGE_BUTTONS, css=IMAGE_STYLE, js=IMAGE_SCRIPT
-    )
+    buttons = st.components.v2.component("image_download", html=IMAGE_BUTTONS, css=IMAGE_STYLE, js=IMAGE_SCRIPT)
     buttons(data={"chart": key, "filename": key}, key=f"{key}_images")

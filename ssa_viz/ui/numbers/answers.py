@@ -33,15 +33,13 @@ def _number_outlier(view: Scene) -> int | None:
 
 def _yes_no(view: Scene) -> None:
     first = view.read[0][1]
-    rows = [
-        predictions.AnswerRow(side.label, reading.predictions, side.colour) for side, reading in view.read
-    ]
+    rows = [predictions.AnswerRow(side.label, reading.predictions, side.colour) for side, reading in view.read]
     figure = predictions.answers(
         rows,
         first.truth,
         _number_labels(view),
         palette=view.palette,
-        title=f"Answers for each prefix: {TASKS[view.problem.task].question}",
+        title=TASKS[view.problem.task].question,
         outlier=_number_outlier(view),
     )
     chart(
@@ -99,9 +97,7 @@ def _line(view: Scene) -> None:
     errors = {side.label: (reading.error, side.colour) for side, reading in view.read}
     with right:
         chart(
-            line_fit.squared_errors(
-                errors, _number_labels(view), palette=view.palette, outlier=_number_outlier(view)
-            ),
+            line_fit.squared_errors(errors, _number_labels(view), palette=view.palette, outlier=_number_outlier(view)),
             "errors",
             alt="Squared error at each position, one line a model",
             data=lambda: export.csv(

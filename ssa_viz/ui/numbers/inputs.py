@@ -35,9 +35,7 @@ def sidebar(state: State, variants: list[str]) -> None:
         )
         if state["arch"] not in variants:
             state["arch"] = variants[0]
-        st.radio(
-            "Architecture", variants, key=state.key("arch"), format_func=lambda name: VARIANT_LABELS[name]
-        )
+        st.radio("Architecture", variants, key=state.key("arch"), format_func=lambda name: VARIANT_LABELS[name])
         st.radio(
             "Colour scale of the weights",
             [scale.value for scale in Scale],
@@ -45,9 +43,7 @@ def sidebar(state: State, variants: list[str]) -> None:
             format_func=str.capitalize,
             help="The same scale for both models, always. Log shows weights down to a millionth.",
         )
-        st.button(
-            "Start over", icon=":material/restart_alt:", type="tertiary", on_click=_start_over, args=(state,)
-        )
+        st.button("Start over", icon=":material/restart_alt:", type="tertiary", on_click=_start_over, args=(state,))
         if "before_reset" in st.session_state:
             st.button("Undo", icon=":material/undo:", type="tertiary", on_click=_undo, args=(state,))
 
@@ -64,14 +60,10 @@ def sequence(state: State, most: int) -> tuple[float, ...]:
     picks = st.columns([1, 1])
     with picks[0].popover("Examples", icon=":material/list:", width="stretch"):
         for label, example in EXAMPLES[state["task"]].items():
-            st.button(
-                label, key=f"example_{label}", on_click=_set, args=(state, "seq", example), width="stretch"
-            )
+            st.button(label, key=f"example_{label}", on_click=_set, args=(state, "seq", example), width="stretch")
     with picks[1].popover("Random sequence", icon=":material/casino:", width="stretch"):
         st.slider("How many numbers", 1, most, key=_clamped(state, "length", 1, most))
-        st.number_input(
-            "Seed", 0, MOST_SEED, key=state.key("seed"), help="The same seed gives the same numbers."
-        )
+        st.number_input("Seed", 0, MOST_SEED, key=state.key("seed"), help="The same seed gives the same numbers.")
         st.button("Draw", key="draw", on_click=_draw, args=(state, 0), width="stretch", type="primary")
         st.button("Next seed", key="draw_next", on_click=_draw, args=(state, 1), width="stretch")
     parsed = parse(state["seq"], limit=most)
@@ -81,11 +73,14 @@ def sequence(state: State, most: int) -> tuple[float, ...]:
 
 def outlier(state: State, numbers: tuple[float, ...], most: int) -> Outlier | None:
     """The outlier tool. Switching it off gives back the typed sequence exactly, since that was never changed."""
-    on = st.toggle("**Inject an outlier**", key=state.key("inject"))
-    shown = st.columns([2, 3], vertical_alignment="bottom")
+    switch, how = st.columns([5, 4], vertical_alignment="center")
+    on = switch.toggle("**Inject an outlier**", key=state.key("inject"))
+    if len(numbers) >= most and state["how"] == INSERT:
+        state["how"] = REPLACE
     keys = _show_value(state)
-    shown[0].text_input("Value", key=keys.text, disabled=not on, on_change=_value_typed, args=(state, keys))
-    shown[1].pills(
+    typed, presets = st.columns([5, 8], vertical_alignment="bottom")
+    typed.text_input("Value", key=keys.text, disabled=not on, on_change=_value_typed, args=(state, keys))
+    presets.pills(
         "Presets",
         PRESETS,
         key=keys.preset,
@@ -95,39 +90,36 @@ def outlier(state: State, numbers: tuple[float, ...], most: int) -> Outlier | No
         on_change=_value_chosen,
         args=(state, keys.preset),
     )
-    if error := st.session_state.get(keys.error):
-        st.error(error, icon=":material/error:")
-    st.slider(
-        "Value, −1000 to 1000",
-        -SLIDER,
-        SLIDER,
-        key=keys.slider,
-        disabled=not on,
-        label_visibility="collapsed",
-        on_change=_value_chosen,
-        args=(state, keys.slider),
-    )
-    where = st.columns([3, 2], vertical_alignment="bottom")
-    full = len(numbers) >= most
-    if full and state["how"] == INSERT:
-        state["how"] = REPLACE
-    where[1].segmented_control(
+    how.segmented_control(
         "How",
-        (REPLACE,) if full else (REPLACE, INSERT),
+        (REPLACE,) if len(numbers) >= most else (REPLACE, INSERT),
         key=state.key("how"),
         format_func=str.capitalize,
         disabled=not on,
         required=True,
         label_visibility="collapsed",
-        width="stretch",
-        help=f"The model reads up to {most} numbers, so there is no room to insert one." if full else None,
+    )
+    if error := st.session_state.get(keys.error):
+        st.error(error, icon=":material/error:")
+    value, position = st.columns(2)
+    value.slider(
+        "Value",
+        -SLIDER,
+        SLIDER,
+        key=keys.slider,
+        disabled=not on,
+        on_change=_value_chosen,
+        args=(state, keys.slider),
+        help="From −1000 to 1000; the field above takes any number up to a million.",
     )
     last = max(1, len(numbers) + (1 if state["how"] == INSERT else 0))
     if last > 1:
-        where[0].slider("Position", 1, last, key=_clamped(state, "at", 1, last), disabled=not on)
+        position.slider("Position", 1, last, key=_clamped(state, "at", 1, last), disabled=not on)
     else:
         state["at"] = 1
-        where[0].caption("Position 1, the only one.")
+        position.caption("Position 1, the only one.")
+    if len(numbers) >= most:
+        st.caption(f"The model reads up to {most} numbers, so there is no room to insert one.")
     if not on or not numbers:
         return None
     return Outlier(state["value"], state["at"] - 1, insert=state["how"] == INSERT)
@@ -235,9 +227,7 @@ def _value_typed(state: State, keys: _ValueKeys) -> None:
         st.session_state.pop(keys.error, None)
     else:
         reason = parsed.problems[0].sentence if parsed.problems else "one number is needed"
-        st.session_state[keys.error] = (
-            f"{_plain(reason)}. The value stays {_plain(format_number(state['value']))}."
-        )
+        st.session_state[keys.error] = f"{_plain(reason)}. The value stays {_plain(format_number(state['value']))}."
 
 
 def _value_chosen(state: State, key: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from ssa_viz import inspect
 from ssa_viz.errors import SSAVizError
@@ -27,9 +29,7 @@ VIEWS = {
     "table": ":material/table: Table of heads",
     "difference": ":material/compare: Difference map",
 }
-LINEAR_LIMIT = (
-    1.0  # squared error above which a `linear` answer counts as wrong: the variance of the intercept
-)
+LINEAR_LIMIT = 1.0  # squared error above which a `linear` answer counts as wrong: the variance of the intercept
 
 
 def more(view: Scene) -> None:
@@ -60,36 +60,34 @@ def _sweep(view: Scene) -> None:
     if not results:
         return
     boolean = TASKS[problem.task].boolean
-    first_wrong = {
-        name: result.first_wrong(0.5 if boolean else LINEAR_LIMIT) for name, (_, result) in results.items()
-    }
+    first_wrong = {name: result.first_wrong(0.5 if boolean else LINEAR_LIMIT) for name, (_, result) in results.items()}
     st.markdown(_sentence(first_wrong, outlier.position + 1, boolean))
     values = next(iter(results.values()))[1].values
     layer, head = view.head
-    panels = (
-        ("largest_weight", "largest weight", (0.0, 1.0), lambda r: r.largest_weight[:, layer, head]),
-        ("contextual_mass", "contextual mass", (0.0, 1.0), lambda r: r.contextual_mass[:, layer, head]),
-        ("answer", *_answer_axis(boolean, [r for _, r in results.values()]), lambda r: _answer(r, boolean)),
-    )
-    for column, (key, title, yrange, get) in zip(st.columns(3), panels, strict=True):
-        curves = {name: (get(result), side.colour) for name, (side, result) in results.items()}
+    curves: dict[str, dict[str, NDArray[np.float32]]] = {
+        "largest weight": {name: r.largest_weight[:, layer, head] for name, (_, r) in results.items()},
+        "contextual mass": {name: r.contextual_mass[:, layer, head] for name, (_, r) in results.items()},
+        "answer": {name: _answer(r, boolean) for name, (_, r) in results.items()},
+    }
+    for column, (quantity, lines) in zip(st.columns(len(curves)), curves.items(), strict=True):
+        named = quantity if quantity != "answer" else _ANSWER_AXIS[boolean]
         figure = sweep_figure(
             values,
-            curves,
-            ytitle=title,
-            yrange=yrange,
+            {name: (line, results[name][0].colour) for name, line in lines.items()},
+            ytitle=named,
+            yrange=(0.0, 1.0) if quantity != "answer" or boolean else _log_range(lines.values()),
             palette=view.palette,
-            title=title.capitalize() + (f" · {view.head_name}" if key != "answer" else ""),
+            title=f"{quantity.capitalize()} · {view.head_name}" if quantity != "answer" else "Answer there",
             first_wrong=first_wrong,
             current=outlier.value if view.problem.outlier else None,
         )
         with column:
             chart(
                 figure,
-                f"sweep_{key}",
-                alt=f"{title} against the injected value, one line a model",
-                data=lambda key=key, curves=curves: export.csv(  # type: ignore[misc]
-                    {"injected": values, **{f"{key}_{name}": y for name, (y, _) in curves.items()}}
+                f"sweep_{quantity.replace(' ', '_')}",
+                alt=f"{named} against the injected value, one line a model",
+                data=lambda named=named, lines=lines: export.csv(  # type: ignore[misc]
+                    {"injected": values, **{f"{named}: {name}": line for name, line in lines.items()}}
                 ),
             )
 
@@ -100,15 +98,16 @@ def _position(view: Scene) -> Outlier:
     return Outlier(view.state["value"], view.state["at"] - 1, insert=insert)
 
 
-def _answer_axis(boolean: bool, results: list[Sweep]) -> tuple[str, tuple[float, float]]:
-    if boolean:
-        return "P(True) at the injected number", (0.0, 1.0)
-    largest = max(float(_answer(result, boolean).max()) for result in results)
-    return "log₁₀ squared error at the injected number", (-6.0, max(1.0, np.ceil(largest)))
+_ANSWER_AXIS = {True: "P(True) at the injected number", False: "log₁₀ squared error at the injected number"}
+LOG_FLOOR = -6.0  # smaller squared errors are drawn there
 
 
-def _answer(result: Sweep, boolean: bool) -> np.ndarray:
-    return result.predictions if boolean else np.log10(np.maximum(result.error, 1e-6))
+def _log_range(lines: Iterable[NDArray[np.float32]]) -> tuple[float, float]:
+    return LOG_FLOOR, max(1.0, float(np.ceil(max(line.max() for line in lines))))
+
+
+def _answer(result: Sweep, boolean: bool) -> NDArray[np.float32]:
+    return result.predictions if boolean else np.log10(np.maximum(result.error, 10**LOG_FLOOR))
 
 
 def _sentence(first_wrong: dict[str, float | None], position: int, boolean: bool) -> str:
@@ -148,8 +147,7 @@ def _table(view: Scene) -> None:
         on_select=lambda: _row_chosen(view.state, key, names),
         selection_mode="single-row",
         column_config={
-            name: st.column_config.NumberColumn(format="%.1f" if "tokens" in name else "%.3f")
-            for name in columns
+            name: st.column_config.NumberColumn(format="%.1f" if "tokens" in name else "%.3f") for name in columns
         },
     )
     st.download_button("CSV", table.to_csv(index=False), "heads.csv", "text/csv", icon=":material/download:",
@@ -167,6 +165,7 @@ def _difference(view: Scene) -> None:
         st.info("A difference needs both models.")
         return
     (first, one), (second, two) = view.read[:2]
+    difference = two.weights[view.head] - one.weights[view.head]
     figure = heatmap.difference(
         one.weights[view.head],
         two.weights[view.head],
@@ -178,11 +177,18 @@ def _difference(view: Scene) -> None:
         outlier=view.outlier,
         highlight_query=view.query,
     )
+    queries, keys = np.nonzero(one.visible)
     chart(
         figure,
         "difference",
         alt=f"Weight of {second.label} minus weight of {first.label} in {view.head_name}",
-        data=lambda: export.attention_csv(
-            two.weights - one.weights, two.logits - one.logits, one.visible, view.labels
+        data=lambda: export.csv(
+            {
+                "query": queries,
+                "query_number": one.tokens[queries],
+                "key": keys,
+                "key_number": one.tokens[keys],
+                "weight_difference": difference[queries, keys],
+            }
         ),
     )

@@ -95,6 +95,8 @@ def _card(view: Scene, side: Side, reading: Reading) -> str:
         f'<div class="line">{escape(view.head_name)}, row of {escape(view.labels[view.query])}: most on '
         f"{escape(view.labels[top])} (token {top}). Contextual mass {_percent(1 - largest)}, as spread out as "
         f"{effective:.1f} of {visible} numbers.</div>"
+        f'<div class="line">Mean over all {concentration.largest_weight.size} heads: '
+        f"{_percent(float(concentration.largest_weight.mean()))} on one number.</div>"
         f'<div class="line">{_answer(view, reading)}</div></div>'
     )
 
@@ -201,9 +203,7 @@ def _clicked(state: State, key: str) -> None:
 
 def masses(view: Scene) -> None:
     """Contextual mass of every row of the chosen head, both models on one plot."""
-    series = {
-        side.label: (inspect.contextual_mass(reading, *view.head), side.colour) for side, reading in view.read
-    }
+    series = {side.label: (inspect.contextual_mass(reading, *view.head), side.colour) for side, reading in view.read}
     figure = mass.contextual_mass(
         series,
         view.labels,
@@ -231,6 +231,9 @@ def _key(side: Side) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share in whole percent, with a decimal where it would otherwise round to none or to all."""
-    digits = 1 if 0 < share < 0.005 or 0.995 < share < 1 else 0
-    return f"{100 * share:.{digits}f}%"
+    """A share in whole percent; what is not quite none or all does not round to it."""
+    if 0 < share < 0.005:
+        return "under 1%"
+    if 0.995 < share < 1:
+        return "over 99%"
+    return f"{100 * share:.0f}%"

@@ -1,0 +1,47 @@
+"""Take the README's pictures from the running app: `python scripts/screenshots.py`, or `make screenshots`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser import figure_data, open_page, serving  # noqa: E402
+
+PICTURES = ROOT / "docs" / "pictures"
+SHOTS = (
+    # name, what comes after the address, width, height
+    ("before", "", 1400, 1080),
+    ("collapse", "?inject=1&v=1", 1400, 1080),
+    ("phone", "?inject=1&v=1", 390, 844),
+)
+
+
+def main() -> None:
+    """Write one PNG for each of `SHOTS`."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    executable = os.environ.get("SSA_VIZ_CHROMIUM") or shutil.which("chromium")
+    log = Path(tempfile.mkdtemp()) / "app.log"
+    with serving(ROOT / "app.py", log) as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
+        for name, query, width, height in SHOTS:
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+            open_page(page, f"{url}/{query}")
+            figure_data(page, "attention_softmax")
+            figure_data(page, "attention_ssa")
+            page.wait_for_timeout(500)  # the last frame of Plotly's drawing
+            page.screenshot(path=PICTURES / f"{name}.png")
+            print(PICTURES / f"{name}.png")
+            page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -27,9 +27,7 @@ VERSIONS = ("torch", "streamlit", "plotly", "numpy", "transformers")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few repeats, to see that it works")
     parser.add_argument("--markdown", action="store_true", help="print the table of docs/benchmarks.md")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="leave out the other parts")

@@ -10,6 +10,7 @@ import importlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -57,12 +58,9 @@ def forward(*, quick: bool) -> Iterator[Line]:
         with torch.no_grad():
             times = in_turns(
                 {
-                    "traced": lambda numbers=numbers: model(numbers, trace=True),
-                    "plain": lambda numbers=numbers: model(numbers),
-                    **{
-                        name: lambda other=other, embedded=embedded: other(embedded)
-                        for name, other in others.items()
-                    },
+                    "traced": partial(model, numbers, trace=True),
+                    "plain": partial(model, numbers),
+                    **{name: partial(other, embedded) for name, other in others.items()},
                 },
                 _rounds(batch.rounds, quick),
             )
@@ -96,16 +94,14 @@ def scoring(*, quick: bool) -> Iterator[Line]:
         return torch.softmax(x.masked_fill(~visible, -torch.inf), dim=-1)
 
     def and_back(function: Callable[[Tensor], Tensor]) -> None:
-        function(logits.detach().requires_grad_()).backward(grad)
+        torch.autograd.backward(function(logits.detach().requires_grad_()), grad)
 
     shape = " × ".join(map(str, SCORED))
     rounds = _rounds(SCORING_ROUNDS, quick)
     with torch.no_grad():
         there = in_turns({"ssa": lambda: ssa(logits, visible), "softmax": lambda: softmax(logits)}, rounds)
     yield _cost(f"SSA against torch.softmax, forward, {shape}", there)
-    back = in_turns(
-        {"ssa": lambda: and_back(lambda x: ssa(x, visible)), "softmax": lambda: and_back(softmax)}, rounds
-    )
+    back = in_turns({"ssa": lambda: and_back(lambda x: ssa(x, visible)), "softmax": lambda: and_back(softmax)}, rounds)
     yield _cost(f"SSA against torch.softmax, forward and backward, {shape}", back)
 
 

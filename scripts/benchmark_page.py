@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -62,8 +63,9 @@ class Size:
         return self.tokens // 2
 
     def address(self) -> dict[str, str]:
-        """The page's state before the first edit, as query parameters."""
-        return {"v": "1", "arch": self.variant, "inject": "1", "at": str(self.outlier + 1)}
+        """The page's state before the first edit, as query parameters. The position holds only for enough numbers."""
+        start = format_numbers([1.0] * self.tokens)
+        return {"v": "1", "arch": self.variant, "seq": start, "inject": "1", "at": str(self.outlier + 1)}
 
     def sequences(self) -> Iterator[list[float]]:
         """Sequences that fill the context, each a new one, the same in every run."""
@@ -83,9 +85,7 @@ def write_models(folder: Path) -> None:
     """Untrained checkpoints of every size: how long a page takes does not depend on what its models learned."""
     for size_ in SIZES:
         for scoring in SCORED:
-            model = ModelConfig(
-                size_.variant, size_.layers, size_.heads, size_.width, size_.tokens, scoring=scoring
-            )
+            model = ModelConfig(size_.variant, size_.layers, size_.heads, size_.width, size_.tokens, scoring=scoring)
             config = TrainConfig(model=model, task=TASK, length=size_.tokens)
             name = checkpoint_name(TASK, size_.variant, scoring)
             checkpoints.save(folder / name, build(model, seed=0), config, {})
@@ -144,16 +144,15 @@ def in_the_browser(edits: int, log: Path) -> Iterator[Line]:
         raise RuntimeError("no Chromium was found; install one, or set SSA_VIZ_CHROMIUM to its path")
     with serving(ROOT / "app.py", log) as url, sync_playwright() as playwright:
         rules = f"--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE {HOST}"
-        browser = playwright.chromium.launch(
-            executable_path=executable, args=["--no-sandbox", "--disable-gpu", rules]
-        )
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu", rules])
         for case in SIZES:
             context = browser.new_context(viewport={"width": 1440, "height": 900})
             page = context.new_page()
             page.set_default_timeout(PATIENCE_MS)
             received: list[int] = []
-            page.on("websocket", lambda socket, received=received: _count(socket, received))
+            page.on("websocket", partial(_count, received))
             open_page(page, f"{url}/?{urlencode(case.address())}")
+            page.wait_for_function(_ALL_DRAWN)
             times, sent = [], []
             for _, numbers in zip(range(WARM_UP + edits), case.sequences(), strict=False):
                 received.clear()
@@ -166,11 +165,13 @@ def in_the_browser(edits: int, log: Path) -> Iterator[Line]:
         browser.close()
 
 
-def _count(socket: WebSocket, received: list[int]) -> None:
-    socket.on(
-        "framereceived",
-        lambda payload: received.append(len(payload.encode() if isinstance(payload, str) else payload)),
-    )
+def _count(received: list[int], socket: WebSocket) -> None:
+    """Note the bytes of every message that comes through `socket`."""
+
+    def note(payload: str | bytes) -> None:
+        received.append(len(payload.encode() if isinstance(payload, str) else payload))
+
+    socket.on("framereceived", note)
 
 
 def _edit(page: Page, case: Size, numbers: list[float]) -> float:
@@ -183,6 +184,12 @@ def _edit(page: Page, case: Size, numbers: list[float]) -> float:
     milliseconds: float = page.evaluate("() => window.nextEdit")
     return milliseconds / 1000
 
+
+# The script rests before plotly, loaded with the first chart, has drawn that.
+_ALL_DRAWN = """() => {
+    const charts = [...document.querySelectorAll('[data-testid=stPlotlyChart]')];
+    return charts.length && charts.every(chart => chart.querySelector('.js-plotly-plot')?._fullData);
+}"""
 
 # Drawn: the script rests, both heatmaps hold the new tokens, and every chart of the page has been given new data.
 # Looked for once a frame; the two frames that follow are the browser's time to put it on the screen.

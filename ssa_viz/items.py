@@ -125,10 +125,8 @@ def split(text: str, longest: int) -> Items:
                 words.append(_Word(found.start(), word, word.strip(_QUOTES + ","), line, depth > 0))
     outside = [word for word in words if not word.bracketed]
     decimal = _commas_are_decimal(outside, parted)
-    if decimal:
-        note = _decimal_note(outside, parted)
-    else:
-        note = _parting_note(words if rows else outside, parted or rows)
+    words_to_note = words if rows else outside
+    note = _decimal_note(outside, parted) if decimal else _parting_note(words_to_note, parted or rows)
     if note is None and quoted and all(map(_THOUSANDS.fullmatch, quoted)):
         note = _decimal_sentence(quoted[0])
     spaced = _SPACED_THOUSANDS.search(text, 0, read)

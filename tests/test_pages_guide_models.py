@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -193,11 +194,11 @@ def made_card(task: str, level: float) -> dict[str, Any]:
 LEVELS = {"softmax": [0.31, 0.33, 0.32, 0.35, 0.34], "ssa": [0.11, 0.13, 0.12, 0.15, 0.14]}
 
 
-@pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every shipped pair, untrained, with made numbers. SSA is better but for `every`, attention only: there its
     σ = 10 is worse in all seeds, and its error from an injected 70 on is the same in seed 1."""
-    root = tmp_path / "models"
+    root = tmp_path_factory.mktemp("made") / "models"
     every: dict[str, Any] = {}
     for task, variant in SHIPPED:
         cards = {scoring: [made_card(task, level) for level in LEVELS[scoring]] for scoring in SCORED}
@@ -205,13 +206,20 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for card in cards["ssa"]:
                 card["wider_inputs"]["10"] = 0.47
             cards["ssa"][1]["injected"]["70"]["from"] = 0.33
-        shipped_seeds = {"softmax": 2, "ssa": 2}
-        every[f"{task}-{variant}"] = {"seeds": list(SEEDS), "shipped": shipped_seeds, "cards": cards}
+        every[f"{task}-{variant}"] = {"seeds": list(SEEDS), "shipped": dict.fromkeys(SCORED, 2), "cards": cards}
         for scoring in SCORED:
-            config = shipped(task, variant, scoring, shipped_seeds[scoring])
+            config = shipped(task, variant, scoring, 2)
             folder = root / checkpoint_name(task, variant, scoring)
             checkpoints.save(folder, build(config.model, config.seed), config, cards[scoring][2])
     (root / "seeds.json").write_text(json.dumps(every), encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def models(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of `made` that the pages take for models/, to be broken at will."""
+    root = tmp_path / "models"
+    shutil.copytree(made, root)
     monkeypatch.setattr(cache, "MODELS", root)
     return root
 
@@ -230,7 +238,7 @@ def markup(app: AppTest) -> str:
 # The Guide page
 
 
-def test_the_guide_says_what_the_library_computes(models: Path) -> None:
+def test_the_guide_says_what_the_library_computes() -> None:
     app = run("guide")
     assert [header.value for header in app.header] == [
         "What attention does",
@@ -249,11 +257,11 @@ def test_the_guide_says_what_the_library_computes(models: Path) -> None:
     assert "2508.14685" in "\n".join(text.value for text in app.markdown)
 
 
-def test_the_guide_follows_the_slider(models: Path) -> None:
+def test_the_guide_follows_the_slider() -> None:
     app = run("guide")
     app.slider[0].set_value(0).run()
     assert not app.exception
-    assert "collapsed" not in markup(app).replace("<dt>collapse</dt>", "")
+    assert "collapsed" not in markup(app)
     app.slider[0].set_value(50).run()
     # The largest power is 51^1.5 = 364.2 beside 6.21 of the others.
     assert "under 0.01% · collapsed" in markup(app)
@@ -292,7 +300,7 @@ def test_all_seeds_are_compared_and_what_is_worse_is_said(models: Path) -> None:
     table = app.table[0].value
     assert table.loc["Wrong from an injected 70 on"].tolist() == [
         "33.0 ± 1.6%",
-        "16.8 ± 9.2%",
+        "17.0 ± 9.1%",
         "4 of 5 seeds (not in 1)",
     ]
     worse = table.loc["Wrong with numbers 10 times as wide (σ = 10)"].tolist()
@@ -339,7 +347,7 @@ def test_a_checkpoint_without_metrics_is_not_measured(models: Path) -> None:
     assert len(app.code) == 10
 
 
-@pytest.mark.parametrize("content", [None, "[", "[]", "{}", '{"every-attention_only": {"seeds": [0], "cards": []}}'])
+@pytest.mark.parametrize("content", [None, "[", '{"every-attention_only": {"seeds": [0], "cards": []}}'])
 def test_without_seeds_the_cards_are_still_there(models: Path, content: str | None) -> None:
     path = models / "seeds.json"
     if content is None:

@@ -29,7 +29,8 @@ class Measures:
         after: mean error at the positions after the injected value; None without one or if there are none.
         start: mean error from the injected value's position on; None without one.
         largest_weight: largest weight of the row whose query is the injected value, (L, H); None without one.
-        mass_on_outlier: mean weight on the injected value in the later rows, (L, H); None without one or without such rows.
+        mass_on_outlier: mean weight on the injected value in the later rows, (L, H); None without one or
+            without such rows.
     """
 
     error: float

@@ -33,7 +33,7 @@ class Comparison:
 
     Attributes:
         first, second: the two.
-        worse: the seeds at which `second` is not lower than `first`.
+        worse: the seeds at which `second` is not lower than `first`; a NaN is never lower.
     """
 
     first: Spread
@@ -70,7 +70,7 @@ def compare(
     one, two = spread(first, path), spread(second, path)
     if one is None or two is None:
         return None
-    worse = tuple(s for s, a, b in zip(seeds, one.values, two.values, strict=True) if b >= a)
+    worse = tuple(s for s, a, b in zip(seeds, one.values, two.values, strict=True) if not b < a)
     return Comparison(one, two, worse)
 
 

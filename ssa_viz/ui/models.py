@@ -12,6 +12,7 @@ import streamlit as st
 
 from ssa_viz.checkpoints import Checkpoint, CheckpointConfig
 from ssa_viz.errors import CheckpointError
+from ssa_viz.evaluate.report import Evidence, amount, measures, spread
 from ssa_viz.figures.palette import Palette
 from ssa_viz.scoring import SCORING
 from ssa_viz.tasks import TASKS
@@ -19,7 +20,7 @@ from ssa_viz.train.config import TrainConfig
 from ssa_viz.train.presets import SCORED, SHIPPED, checkpoint_name, shipped
 from ssa_viz.ui import cache
 from ssa_viz.ui.command import training_command
-from ssa_viz.ui.evidence import Evidence, amount, measures, over_seeds, spread, table
+from ssa_viz.ui.evidence import over_seeds, table
 from ssa_viz.ui.numbers.inputs import VARIANT_LABELS
 
 READOUTS = {"residual": "residual stream", "attention": "last attention layer"}

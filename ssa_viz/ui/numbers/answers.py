@@ -55,6 +55,7 @@ def _yes_no(view: Scene) -> None:
             }
         ),
     )
+    st.caption("Exact zero counts as not positive.")
 
 
 def _line(view: Scene) -> None:

@@ -17,6 +17,7 @@ from ssa_viz.ui.state import State
 PRESETS = (70.0, -70.0, 1000.0)
 SLIDER = 1000
 MOST_SEED = 2**31 - 1
+BEFORE = "numbers:before"  # session key of the state before the last thing that replaced the sequence
 VARIANT_LABELS = {"attention_only": "Attention only", "transformer": "Transformer"}
 
 
@@ -44,8 +45,6 @@ def sidebar(state: State, variants: list[str]) -> None:
             help="The same scale for both models, always. Log shows weights down to a millionth.",
         )
         st.button("Start over", icon=":material/restart_alt:", type="tertiary", on_click=_start_over, args=(state,))
-        if "before_reset" in st.session_state:
-            st.button("Undo", icon=":material/undo:", type="tertiary", on_click=_undo, args=(state,))
 
 
 def sequence(state: State, most: int) -> tuple[float, ...]:
@@ -57,15 +56,24 @@ def sequence(state: State, most: int) -> tuple[float, ...]:
         help="Separate them with spaces, commas, semicolons or new lines. A column pasted from a spreadsheet "
         "works, and so do lists from Python or MATLAB. Ctrl+Enter, or a click elsewhere, shows the result.",
     )
-    picks = st.columns([1, 1])
+    picks = st.columns([4, 5, 3])
     with picks[0].popover("Examples", icon=":material/list:", width="stretch"):
         for label, example in EXAMPLES[state["task"]].items():
-            st.button(label, key=f"example_{label}", on_click=_set, args=(state, "seq", example), width="stretch")
+            st.button(label, key=f"example_{label}", on_click=_replace, args=(state, example), width="stretch")
     with picks[1].popover("Random sequence", icon=":material/casino:", width="stretch"):
         st.slider("How many numbers", 1, most, key=_clamped(state, "length", 1, most))
         st.number_input("Seed", 0, MOST_SEED, key=state.key("seed"), help="The same seed gives the same numbers.")
         st.button("Draw", key="draw", on_click=_draw, args=(state, 0), width="stretch", type="primary")
         st.button("Next seed", key="draw_next", on_click=_draw, args=(state, 1), width="stretch")
+    picks[2].button(
+        "Undo",
+        icon=":material/undo:",
+        width="stretch",
+        disabled=BEFORE not in st.session_state,
+        on_click=_undo,
+        args=(state,),
+        help="Brings back what an example, a random sequence or Start over replaced.",
+    )
     parsed = parse(state["seq"], limit=most)
     _say_problems(state, parsed, most)
     return parsed.numbers
@@ -166,8 +174,8 @@ def _say_problems(state: State, parsed: Parsed, most: int) -> None:
         st.button(
             f"Keep the first {most}",
             key="keep",
-            on_click=_set,
-            args=(state, "seq", format_numbers(parsed.numbers)),
+            on_click=_replace,
+            args=(state, format_numbers(parsed.numbers)),
         )
     if not parsed.numbers and not parsed.problems:
         st.info("Type some numbers, or pick an example.", icon=":material/edit:")
@@ -184,8 +192,9 @@ def _clamped(state: State, name: str, low: int, high: int) -> str:
     return state.key(name)
 
 
-def _set(state: State, name: str, value: object) -> None:
-    state[name] = value
+def _replace(state: State, sequence: str) -> None:
+    st.session_state[BEFORE] = state.snapshot()
+    state["seq"] = sequence
 
 
 def _task_changed(state: State) -> None:
@@ -196,8 +205,9 @@ def _task_changed(state: State) -> None:
 
 
 def _draw(state: State, step: int) -> None:
-    state["seed"] = min(state["seed"] + step, MOST_SEED)
-    state["seq"] = format_numbers(random_numbers(state["task"], state["length"], state["seed"]))
+    drawn = min(state["seed"] + step, MOST_SEED)
+    _replace(state, format_numbers(random_numbers(state["task"], state["length"], drawn)))
+    state["seed"] = drawn
 
 
 class _ValueKeys(NamedTuple):
@@ -237,9 +247,9 @@ def _value_chosen(state: State, key: str) -> None:
 
 
 def _start_over(state: State) -> None:
-    st.session_state["before_reset"] = state.snapshot()
+    st.session_state[BEFORE] = state.snapshot()
     state.reset()
 
 
 def _undo(state: State) -> None:
-    state.put(st.session_state.pop("before_reset"))
+    state.put(st.session_state.pop(BEFORE))

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ssa_viz import checkpoints
+from ssa_viz.checkpoints.format import NAME
 from ssa_viz.errors import InvalidInputError, SSAVizError
 from ssa_viz.evaluate import card
 from ssa_viz.model import VARIANTS, ModelConfig
@@ -31,6 +32,7 @@ CHOICES: dict[str, Sequence[str]] = {
     "init": INITS,
     "prompt_format": FORMATS,
 }
+MOST_THREADS = 1024
 # Options of their own below, or derived; every other field of the two configs becomes an option by itself.
 OWN = ("task", "scoring", "seed", "variant", "model", "initial", "learnable")
 
@@ -50,7 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     defaults = argparse.ArgumentDefaultsHelpFormatter
     parser = argparse.ArgumentParser(prog="ssa-viz", description=__doc__)
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads; results depend on it in the last bits")
+    parser.add_argument(
+        "--threads", type=_threads, default=1, help="CPU threads; results depend on it in the last bits"
+    )
     commands = parser.add_subparsers(required=True, metavar="command")
 
     command = commands.add_parser("train", help="train a model and save it", formatter_class=defaults)
@@ -95,12 +99,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _threads(text: str) -> int:
+    if not 1 <= (count := int(text)) <= MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"must be from 1 to {MOST_THREADS}, not {count}")
+    return count
+
+
 def _train(arguments: argparse.Namespace) -> int:
     config = train_config(vars(arguments))
     name = checkpoint_name(config.task, config.model.variant, config.model.scoring)
     folder = arguments.out or Path("runs") / f"{name}-{config.seed}"
     if (folder / "config.json").exists() and not arguments.force:
         raise InvalidInputError(f"{folder} already holds a checkpoint; choose another --out, or add --force")
+    if not NAME.fullmatch(folder.name):  # saving would refuse it, but only after the training
+        raise InvalidInputError(f"{folder} cannot name a checkpoint: letters, digits, '.', '_' and '-' can")
     started = time.monotonic()
     for event in train(config):
         if isinstance(event, Progress):

@@ -41,7 +41,8 @@ class Rule(nn.Module):
         self.weighed.append(weights)
         nothing = torch.zeros(1)
         layers = tuple(LayerTrace(x, w, nothing) for x, w in zip(logits, weights, strict=True))
-        return Output(self.answer(numbers), Trace(layers, (nothing,) * (LAYERS + 1), visible))
+        said = self.answer(numbers)
+        return Output(said, Trace(layers, (nothing,) * (LAYERS + 1), visible, said))
 
 
 def always(value: float) -> Rule:
@@ -186,3 +187,14 @@ def test_what_cannot_be_measured_is_refused() -> None:
         run(model, shift=Shift(outlier=Outlier(70.0, LENGTH)))
     with pytest.raises(UnknownNameError, match="unknown task 'most'"):
         run(model, "most")
+
+
+def test_an_outlier_at_the_end_is_seen_by_no_later_row() -> None:
+    found = run(Rule(lambda numbers: numbers), "every", shift=Shift(outlier=Outlier(70.0, LENGTH - 1)))
+    assert found.mass_on_outlier is None
+    assert found.largest_weight is not None
+
+
+def test_no_sequence_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="at least one sequence"):
+        measure(build(ModelConfig(), 0), "every", "numbers", length=3, sequences=0, seed=1)

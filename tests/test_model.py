@@ -175,6 +175,28 @@ def test_no_prefix_sees_what_comes_later(scoring: str, variant: str) -> None:
 
 @every_function
 @every_variant
+def test_alternatives_are_many_sequences_that_differ_at_the_end(scoring: str, variant: str) -> None:
+    model = decoder(scoring=scoring, variant=variant)
+    ends = torch.tensor([0.5, -70.0, 1000.0], dtype=torch.float64)
+    shared = numbers()[:1, :-1]
+    together, trace = model(torch.cat([shared[0], ends])[None], alternatives=len(ends), trace=True)
+    for i, end in enumerate(ends):
+        alone, own = model(torch.cat([shared, end.view(1, 1)], 1), trace=True)
+        torch.testing.assert_close(together[:, shared.shape[1] + i], alone[:, -1])
+        row = trace.weights()[:, 0, :, shared.shape[1] + i]
+        seen = [*range(shared.shape[1]), shared.shape[1] + i]
+        torch.testing.assert_close(row[..., seen], own.weights()[:, 0, :, -1])
+        assert bool((row.sum(-1) - row[..., seen].sum(-1)).abs().max() == 0)
+
+
+@pytest.mark.parametrize("alternatives", [0, TOKENS + 1])
+def test_unfit_alternatives_are_refused(alternatives: int) -> None:
+    with pytest.raises(InvalidInputError, match="alternatives"):
+        build(config(), seed=0)(numbers().float(), alternatives=alternatives)
+
+
+@every_function
+@every_variant
 def test_padding_changes_no_answer(scoring: str, variant: str) -> None:
     padding = torch.full((BATCH, 3), 5.0, dtype=torch.float64)
     real = torch.tensor([True] * TOKENS + [False] * 3).expand(BATCH, -1)
@@ -221,13 +243,16 @@ def test_check_finite_ignores_only_hidden_logits() -> None:
     logits = torch.zeros(1, 1, 2, 2)
     logits[..., 0, 1] = math.nan
     weights, heads, residual = torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 3), torch.ones(1, 2, 3)
-    Trace((LayerTrace(logits, weights, heads),), (residual, residual), visible).check_finite()
+    said = torch.ones(1, 2)
+    Trace((LayerTrace(logits, weights, heads),), (residual, residual), visible, said).check_finite()
     for changes in ({"logits": logits.mT}, {"weights": weights * math.inf}):
         layer = dataclasses.replace(LayerTrace(logits, weights, heads), **changes)
         with pytest.raises(NonFiniteError, match="layer 0"):
-            Trace((layer,), (residual, residual), visible).check_finite()
+            Trace((layer,), (residual, residual), visible, said).check_finite()
     with pytest.raises(NonFiniteError, match="layer 0"):
-        Trace((LayerTrace(logits, weights, heads),), (residual, residual / 0), visible).check_finite()
+        Trace((LayerTrace(logits, weights, heads),), (residual, residual / 0), visible, said).check_finite()
+    with pytest.raises(NonFiniteError, match="the read-out"):
+        Trace((LayerTrace(logits, weights, heads),), (residual, residual), visible, said / 0).check_finite()
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3, 1), (2, 0), (2, CONTEXT + 1)])

@@ -97,7 +97,7 @@ def read(model: Decoder, problem: Problem) -> Reading:
     """
     task = TASKS[problem.task]()
     numbers = _inject(problem, torch.tensor([problem.numbers], dtype=torch.float32))
-    _check_fits(model, problem, numbers.shape[1])
+    check_fits(model, problem, numbers.shape[1])
     prompts = task.layout(numbers, torch.tensor([problem.function]), problem.prompt_format)
     predictions, trace = model(prompts.tokens, trace=True)
     assert trace is not None
@@ -154,6 +154,7 @@ def predicted_line(model: Decoder, problem: Problem, grid: Sequence[float]) -> F
     """
     task = TASKS[problem.task]()
     seen = _inject(problem, torch.tensor([problem.numbers], dtype=torch.float32))
+    check_fits(model, problem, seen.shape[1])
     seen = seen[:, : numbers_within(model.config.context, problem.prompt_format) - 1]
     asked = torch.tensor(list(grid), dtype=torch.float32)[:, None]
     numbers = torch.cat([seen.expand(len(asked), -1), asked], dim=1)
@@ -173,7 +174,8 @@ def _inject(problem: Problem, numbers: torch.Tensor) -> torch.Tensor:
     return numbers if problem.outlier is None else problem.outlier.apply(numbers)
 
 
-def _check_fits(model: Decoder, problem: Problem, length: int) -> None:
+def check_fits(model: Decoder, problem: Problem, length: int) -> None:
+    """Raises InvalidInputError when the model's context does not hold `length` numbers."""
     most = numbers_within(model.config.context, problem.prompt_format)
     if length > most:
         raise InvalidInputError(f"this model reads up to {most} numbers and was given {length}")

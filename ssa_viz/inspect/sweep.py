@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from ssa_viz import metrics
 from ssa_viz.errors import InvalidInputError
-from ssa_viz.inspect.reading import Floats, Problem, said
+from ssa_viz.inspect.reading import Floats, Problem, check_fits, said
 from ssa_viz.model import Decoder
 from ssa_viz.tasks import TASKS
-
-CELLS = 2_000_000  # logits a layer that one forward pass may form, so that a long sweep stays small in memory
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,6 @@ class Sweep:
         predictions: P(True), or the predicted number, (V,).
         truth: 1 or 0, or the true number, (V,).
         error: 1 or 0 where the answer is wrong or right, or the squared error, (V,).
-        later_error: mean error over the positions after the injected value, (V,); NaN if it is the last.
     """
 
     values: NDArray[np.float64]
@@ -37,7 +34,6 @@ class Sweep:
     predictions: Floats
     truth: Floats
     error: Floats
-    later_error: Floats
 
     def first_wrong(self, limit: float = 0.5) -> float | None:
         """The value smallest in size at which the error at the injected position exceeds `limit`; None if none.
@@ -55,40 +51,39 @@ def magnitudes(sign: int = 1, count: int = 41) -> NDArray[np.float64]:
 
 @torch.no_grad()
 def sweep(model: Decoder, problem: Problem, values: Sequence[float] | NDArray[np.float64]) -> Sweep:
-    """Let `model` read `problem` once for each injected value; `problem.outlier` says where.
+    """Let `model` read `problem` up to each injected value; `problem.outlier` says where.
+
+    What comes before the injected value is the same for all, and what comes after it cannot be seen by it, so the
+    values go through the model together, as alternatives to one another.
 
     Raises:
-        InvalidInputError: the problem has no outlier, or as `read`.
+        InvalidInputError: the problem has no outlier, there is no value, or as `read`.
     """
     if problem.outlier is None:
         raise InvalidInputError("a sweep needs a position to inject at")
+    if not len(values):
+        raise InvalidInputError("a sweep needs at least one value to inject")
     task = TASKS[problem.task]()
-    base = torch.tensor([problem.numbers], dtype=torch.float32)
-    rows = [replace(problem.outlier, value=float(value)).apply(base) for value in values]
-    numbers = torch.cat(rows)
-    function = torch.tensor([problem.function]).expand(len(rows), -1)
-    prompts = task.layout(numbers, function, problem.prompt_format)
-    token = int(prompts.reads[problem.outlier.position])
-    chunk = max(1, CELLS // (model.config.heads * prompts.tokens.shape[1] ** 2))
-    answers, largest = [], []
-    for tokens in torch.split(prompts.tokens, chunk):
-        predictions, trace = model(tokens, trace=True)
-        assert trace is not None
-        trace.check_finite()
-        answers.append(predictions[:, prompts.reads])
-        rows_at = torch.stack([layer.weights[:, :, token] for layer in trace.layers], dim=1)  # (V, L, H, K)
-        largest.append(metrics.largest_weight(rows_at))
-    answer = torch.cat(answers)
-    weight = torch.cat(largest)
-    error = task.error(answer, prompts.answers)
     at = problem.outlier.position
-    later = error[:, at + 1 :]
+    base = torch.tensor([problem.numbers], dtype=torch.float32)
+    sequences = [replace(problem.outlier, value=float(value)).apply(base) for value in values]
+    check_fits(model, problem, sequences[0].shape[1])
+    numbers = torch.cat(sequences)[:, : at + 1]
+    function = torch.tensor([problem.function]).expand(len(numbers), -1)
+    prompts = task.layout(numbers, function, problem.prompt_format)  # ends with the injected value
+    together = torch.cat([prompts.tokens[0, :-1], prompts.tokens[:, -1]])
+    predictions, trace = model(together[None], alternatives=len(numbers), trace=True)
+    assert trace is not None
+    trace.check_finite()
+    shared = prompts.tokens.shape[1] - 1
+    answers, truth = predictions[0, shared:, None], prompts.answers[:, -1:]
+    rows = torch.stack([layer.weights[0, :, shared:] for layer in trace.layers])  # (L, H, V, K)
+    largest = metrics.largest_weight(rows).permute(2, 0, 1)  # (V, L, H)
     return Sweep(
         values=np.asarray(values, dtype=np.float64),
-        largest_weight=weight.numpy(),
-        contextual_mass=(1.0 - weight).numpy(),
-        predictions=said(task, answer[:, at]).numpy(),
-        truth=prompts.answers[:, at].numpy(),
-        error=error[:, at].numpy(),
-        later_error=(later.mean(dim=1) if later.shape[1] else torch.full((len(rows),), torch.nan)).numpy(),
+        largest_weight=largest.numpy(),
+        contextual_mass=(1.0 - largest).numpy(),
+        predictions=said(task, answers)[:, 0].numpy(),
+        truth=truth[:, 0].numpy(),
+        error=task.error(answers, truth)[:, 0].numpy(),
     )

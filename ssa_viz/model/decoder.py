@@ -91,31 +91,43 @@ class Decoder(nn.Module):
         causal = torch.ones(config.context, config.context, dtype=torch.bool).tril()
         self.register_buffer("causal", causal, persistent=False)
 
-    def forward(self, numbers: Tensor, *, real: Tensor | None = None, trace: bool = False) -> Output:
+    def forward(
+        self, numbers: Tensor, *, real: Tensor | None = None, alternatives: int = 1, trace: bool = False
+    ) -> Output:
         """Predict from every prefix.
 
         Args:
-            numbers: the input sequence, (B, T), T at most the context.
+            numbers: the input sequence, (B, T).
             real: boolean (B, T), False where a token is padding; padding is hidden as a key. None: no padding.
+            alternatives: how many tokens at the end are alternatives of one another. They share the position after
+                the T − alternatives tokens before them, and each sees those and itself: many sequences that differ
+                in their last token only, in one pass. 1 is an ordinary sequence.
             trace: keep what was computed on the way.
 
         Returns:
             Predictions (B, T) (a logit of True for the quantifiers, a number for `linear`), and the trace or None.
 
         Raises:
-            InvalidInputError: the shape is not (B, T), or T is 0 or beyond the context.
+            InvalidInputError: the shape is not (B, T), T is below `alternatives` or 1, or the sequence is longer than
+                the context.
         """
-        if numbers.ndim != 2 or not 1 <= numbers.shape[1] <= self.config.context:
+        tokens = numbers.shape[-1] if numbers.ndim else 0
+        shared = tokens - alternatives
+        if numbers.ndim != 2 or alternatives < 1 or not 0 <= shared < self.config.context:
             raise InvalidInputError(
-                f"expected numbers of shape (batch, 1 to {self.config.context} tokens), got {tuple(numbers.shape)}"
+                f"expected numbers of shape (batch, 1 to {self.config.context} tokens, the {alternatives} alternatives "
+                f"at the end counted once), got {tuple(numbers.shape)}"
             )
-        tokens = numbers.shape[1]
         visible = self.causal[:tokens, :tokens]
+        if alternatives > 1:
+            visible = torch.ones(tokens, tokens, dtype=torch.bool, device=numbers.device).tril()
+            visible[shared:, shared:] = torch.eye(alternatives, dtype=torch.bool, device=numbers.device)
         if real is not None:
             visible = visible & real[:, None, None, :]
         residual = self.read_in(numbers[..., None])
         if self.position is not None:
-            residual = residual + self.position.weight[:tokens]
+            places = torch.arange(tokens, device=numbers.device).clamp(max=shared)
+            residual = residual + self.position(places)
         stream, layers = [residual], []
         written = residual
         for block in self.blocks:

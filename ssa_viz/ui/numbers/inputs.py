@@ -11,7 +11,7 @@ from ssa_viz.figures.scale import Scale
 from ssa_viz.inspect import Problem, random_numbers
 from ssa_viz.sequence import Parsed, format_number, format_numbers, parse
 from ssa_viz.tasks import TASKS, Outlier
-from ssa_viz.ui.numbers.properties import EXAMPLES, INSERT, REPLACE, first_example
+from ssa_viz.ui.numbers.properties import EXAMPLES, INSERT, MOST_CHARACTERS, REPLACE, first_example
 from ssa_viz.ui.state import State
 
 PRESETS = (70.0, -70.0, 1000.0)
@@ -53,6 +53,7 @@ def sequence(state: State, most: int) -> tuple[float, ...]:
         "Numbers",
         key=state.key("seq"),
         height=104,
+        max_chars=MOST_CHARACTERS,
         help="Separate them with spaces, commas, semicolons or new lines. A column pasted from a spreadsheet "
         "works, and so do lists from Python or MATLAB. Ctrl+Enter, or a click elsewhere, shows the result.",
     )

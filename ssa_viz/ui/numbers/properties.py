@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ssa_viz.figures.scale import Scale
 from ssa_viz.model import VARIANTS
-from ssa_viz.sequence import LARGEST
+from ssa_viz.sequence import LARGEST, format_numbers, parse
 from ssa_viz.tasks import TASKS
 from ssa_viz.ui.state import State, choice, real, switch, text, whole
 
 REPLACE, INSERT = "replace", "insert"
-MOST_CHARACTERS = 4000  # of a sequence in the address; browsers and proxies refuse much longer ones
+MOST_CHARACTERS = 20_000  # of a typed sequence; far more than any model reads, and little enough to stay quick
+MOST_IN_ADDRESS = 2000  # characters of a sequence; browsers and proxies refuse much longer addresses
 EXAMPLES = {
     "every": {
         "A no from the third on": "0.7 1.2 -0.4 0.9 1.6 0.3 1.1 0.8 -0.6 1.4 0.5 0.2",
@@ -38,6 +41,14 @@ def first_example(task: str) -> str:
     return next(iter(EXAMPLES[task].values()))
 
 
+def in_address(typed: str) -> str:
+    """A typed sequence as the address holds it: as it is, or, if it is too long, its first numbers."""
+    if len(typed) <= MOST_IN_ADDRESS:
+        return typed
+    numbers = format_numbers(parse(typed).numbers)
+    return numbers if len(numbers) <= MOST_IN_ADDRESS else numbers[:MOST_IN_ADDRESS].rpartition(" ")[0]
+
+
 def numbers_state() -> State:
     """The page's state. Positions count from 1 for people; layers, heads and tokens from 0."""
     return State(
@@ -45,7 +56,7 @@ def numbers_state() -> State:
         [
             choice("task", list(TASKS), "every"),
             choice("arch", VARIANTS, "attention_only"),
-            text("seq", first_example("every"), MOST_CHARACTERS),
+            replace(text("seq", first_example("every"), MOST_CHARACTERS), show=in_address),
             switch("inject"),
             real("value", 70.0, LARGEST),
             whole("at", 8, 1, 4096),

@@ -226,6 +226,13 @@ def test_nothing_comes_after_the_last_position(model: Decoder) -> None:
     assert inspect.sweep(model, last, [1.0, 70.0]).values.tolist() == [1.0, 70.0]
 
 
+def test_a_sweep_reaches_both_ends_of_the_sequence(model: Decoder) -> None:
+    for outlier in (Outlier(1.0, 0), Outlier(1.0, len(NUMBERS), insert=True)):
+        swept = inspect.sweep(model, asked(outlier=outlier), [-70.0])
+        one = inspect.read(model, asked(outlier=dataclasses.replace(outlier, value=-70.0)))
+        assert float(swept.predictions[0]) == pytest.approx(float(one.predictions[outlier.position]), rel=1e-5)
+
+
 def test_a_sweep_needs_a_position_and_values(model: Decoder) -> None:
     with pytest.raises(InvalidInputError, match="needs a position to inject at"):
         inspect.sweep(model, asked(), [1.0])

@@ -7,6 +7,7 @@ from ssa_viz.model import ModelConfig
 from ssa_viz.train.config import TrainConfig
 
 SEEDS = (0, 1, 2, 3, 4)
+ATTENTION_ONLY_STEPS = {"every": 2000, "some": 1200}
 SCORED = ("softmax", "ssa")
 SHIPPED = (
     ("every", "attention_only"),
@@ -37,9 +38,9 @@ def shipped(task: str, variant: str, scoring: str, seed: int) -> TrainConfig:
         )
     if variant == "transformer":
         model = ModelConfig(variant=variant, scoring=scoring)
-        return TrainConfig(model=model, task=task, seed=seed, steps=1000)
+        return TrainConfig(model=model, task=task, seed=seed, steps=600)
     model = ModelConfig(variant=variant, scoring=scoring, init="torch")
-    return TrainConfig(model=model, task=task, seed=seed, steps=2000)
+    return TrainConfig(model=model, task=task, seed=seed, steps=ATTENTION_ONLY_STEPS[task])
 
 
 def checkpoint_name(task: str, variant: str, scoring: str) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from ssa_viz.figures.palette import Palette, palette
 
+# A picture of our own: Streamlit would fetch a named icon or an emoji for the tab from another host.
+ICON = Path(__file__).with_name("icon.png")
 PAGES = (
     ("app.py", "Numbers", ":material/grid_on:"),
     ("pages/guide.py", "Guide", ":material/menu_book:"),
@@ -33,7 +37,7 @@ def set_up(title: str) -> Palette:
     """Configure the page and draw the menu; returns the colours for the visitor's light or dark theme."""
     st.set_page_config(
         page_title=f"{title} · SSA-Viz",
-        page_icon=":material/grid_on:",
+        page_icon=str(ICON),
         layout="wide",
         initial_sidebar_state="auto",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import streamlit as st
@@ -151,11 +150,6 @@ def problem(state: State, numbers: tuple[float, ...], most: int, prompt_format: 
     return Problem(state["task"], prompt_format, numbers, function(state), injected)
 
 
-def quiet(asked: Problem) -> Problem:
-    """The same question without the outlier."""
-    return replace(asked, outlier=None)
-
-
 def _say_problems(state: State, parsed: Parsed, most: int) -> None:
     if parsed.problems:
         kept = f"The other {len(parsed.numbers)} are kept." if parsed.numbers else "Nothing is left to show."
@@ -242,15 +236,22 @@ def _value_typed(state: State, keys: _ValueKeys) -> None:
 
 
 def _value_chosen(state: State, key: str) -> None:
-    if st.session_state[key] is not None:
+    if st.session_state[key] is not None:  # a second click on a preset takes it away, and leaves the value
         state["value"] = float(st.session_state[key])
-        st.session_state.pop(f"{state.key('value')}:error", None)
+    _forget_typed_value(state)
 
 
 def _start_over(state: State) -> None:
     st.session_state[BEFORE] = state.snapshot()
     state.reset()
+    _forget_typed_value(state)
 
 
 def _undo(state: State) -> None:
     state.put(st.session_state.pop(BEFORE))
+    _forget_typed_value(state)
+
+
+def _forget_typed_value(state: State) -> None:
+    """Let the value's text field show the value again, and no longer what could not be read."""
+    st.session_state.pop(f"{state.key('value')}:error", None)

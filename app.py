@@ -39,5 +39,7 @@ if numbers:
         views.overviews(view)
         views.masses(view)
         answers(view)
+        if problem.outlier is not None:
+            evidence.residual_note()
         more.more(view)
 state.publish()

@@ -8,15 +8,18 @@ from ssa_viz.scoring import SCORING
 from ssa_viz.ui.evidence import over_seeds, table
 
 
+def residual_note() -> None:
+    """Why an answer at the injected number itself can be wrong however the attention is spread."""
+    st.info(
+        "Every token also carries its own number past the attention, in its residual stream. At the injected number "
+        "itself that alone can decide the answer, and no scoring function, SSA included, can mend it. Judge the "
+        "attention by its maps, and the answers by those after the injected number.",
+        icon=":material/info:",
+    )
+
+
 def evidence(task: str, variant: str) -> None:
     """The shipped pair's numbers over all seeds, with the seeds that disagree."""
-    if variant == "transformer":
-        st.info(
-            "In this architecture every token also carries its own number past the attention, in its residual "
-            "stream. At the injected number's own position that alone can decide the answer, and no scoring "
-            "function, SSA included, can mend it. Look at the positions after it.",
-            icon=":material/info:",
-        )
     found = over_seeds(task, variant)
     if found is None:
         st.caption("The numbers over all seeds (models/seeds.json) are missing or cannot be read.")

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from ssa_viz import checkpoints
-from ssa_viz.checkpoints.format import NAME
 from ssa_viz.errors import InvalidInputError, SSAVizError
 from ssa_viz.evaluate import card
 from ssa_viz.model import VARIANTS, ModelConfig
@@ -46,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SSAVizError as error:
         print(f"ssa-viz: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nssa-viz: stopped; nothing was saved", file=sys.stderr)
+        return 130
     return code
 
 
@@ -111,8 +113,7 @@ def _train(arguments: argparse.Namespace) -> int:
     folder = arguments.out or Path("runs") / f"{name}-{config.seed}"
     if (folder / "config.json").exists() and not arguments.force:
         raise InvalidInputError(f"{folder} already holds a checkpoint; choose another --out, or add --force")
-    if not NAME.fullmatch(folder.name):  # saving would refuse it, but only after the training
-        raise InvalidInputError(f"{folder} cannot name a checkpoint: letters, digits, '.', '_' and '-' can")
+    checkpoints.check_room(folder, config.model)
     started = time.monotonic()
     for event in train(config):
         if isinstance(event, Progress):

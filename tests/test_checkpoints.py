@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import itertools
 import json
@@ -196,7 +197,7 @@ def test_metrics_that_could_not_be_read_back_are_refused(folder: Path, metrics: 
 
 def test_a_training_config_of_the_wrong_types_is_refused(folder: Path) -> None:
     model, config = trained()
-    config = dataclasses.replace(config, steps=17.5)  # type: ignore[arg-type]
+    object.__setattr__(config, "steps", 17.5)  # which its own constructor would refuse
     with pytest.raises(CheckpointError, match=r"config\.json cannot be written: train\.steps"):
         checkpoints.save(folder, model, config, {})
 
@@ -284,11 +285,44 @@ def test_files_reach_the_disk_before_they_get_their_name(folder: Path, monkeypat
     monkeypatch.setattr(files.os, "replace", noted_replace)
     checkpoints.save(folder, *trained(), {})
     assert calls == [
-        "folder",  # the old config is gone for good before anything else changes
-        *("content", "model.safetensors", "folder"),
-        *("content", "metrics.json", "folder"),
-        *("content", "config.json", "folder"),
+        *("content", "content", "content"),  # all of the new one is on the disk
+        "folder",  # before the old config is gone for good, and that before anything else changes
+        *("model.safetensors", "folder"),
+        *("metrics.json", "folder"),
+        *("config.json", "folder"),
     ]
+
+
+@pytest.mark.parametrize("room", [0, 1, 2])
+def test_a_full_disk_leaves_the_old_checkpoint_as_it_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    checkpoints.save(folder, *trained(), {"old": 1})
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    written = []
+
+    def full(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) > room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(CheckpointError, match="no space left on device"):
+        checkpoints.save(folder, *trained(), {"new": 2})
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert checkpoints.load(folder).metrics == {"old": 1}
+
+
+def test_room_is_checked_before_a_training(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(CheckpointError, match="taken cannot be written: file exists"):
+        checkpoints.check_room(tmp_path / "taken", ModelConfig())
+    with pytest.raises(CheckpointError, match="cannot name a checkpoint"):
+        checkpoints.check_room(tmp_path / "a b", ModelConfig())
+    with pytest.raises(CheckpointError, match="parameters, more than"):
+        checkpoints.check_room(tmp_path / "large", ModelConfig(layers=64, width=4096, heads=64))
+    checkpoints.check_room(tmp_path / "good", ModelConfig())
+    assert list((tmp_path / "good").iterdir()) == []
 
 
 # Versions of the schema.
@@ -299,7 +333,7 @@ def test_fields_of_schema_version_1() -> None:
     assert schema.SCHEMA_VERSION == 1
     assert set(schema.MODEL_HINTS) == {
         *("variant", "layers", "heads", "width", "context"),
-        *("scoring", "initial", "learnable", "positions", "readout"),
+        *("scoring", "initial", "learnable", "positions", "readout", "init"),
     }
     assert set(schema.TASK_FIELDS) == {"name", "prompt_format", "length"}
     assert set(schema.RUN_FIELDS) == {

@@ -142,7 +142,7 @@ def test_reading_leaves_the_random_state_and_the_model_alone(model: Decoder) -> 
         ({"outlier": Outlier(7.0, 7)}, InvalidInputError, r"position 7 does not fit 7 numbers \(the last is 6\)"),
         ({"task": "most"}, UnknownNameError, "unknown task 'most'"),
         ({"prompt_format": "words"}, InvalidInputError, "no prompt format 'words'"),
-        ({"numbers": (1.0, math.nan)}, NonFiniteError, "NaN or infinity"),
+        ({"numbers": (1.0, math.nan)}, NonFiniteError, "made of finite numbers"),
         ({"numbers": (1.0, 1e300)}, NonFiniteError, "NaN or infinity"),
     ],
 )
@@ -322,3 +322,15 @@ def test_minus_zero_is_never_drawn() -> None:
 def test_no_such_task_to_draw_from() -> None:
     with pytest.raises(UnknownNameError, match="unknown task 'most'"):
         inspect.random_numbers("most", 3, 0)
+
+
+@pytest.mark.parametrize(("task", "function"), [("linear", ()), ("linear", (1.0,)), ("every", (1.0, 2.0))])
+def test_a_function_of_the_wrong_size_is_refused(model: Decoder, task: str, function: tuple[float, ...]) -> None:
+    with pytest.raises(InvalidInputError, match="function parameters"):
+        inspect.read(model, Problem(task, "labelled", (1.0, 2.0), function))
+
+
+def test_a_reading_is_not_tied_to_the_model(model: Decoder) -> None:
+    before = inspect.read(model, asked())
+    inspect.read(model, asked()).visible[:] = False
+    np.testing.assert_array_equal(inspect.read(model, asked()).weights, before.weights)

@@ -559,7 +559,9 @@ def test_the_sweep_is_the_models_answer_to_each_value() -> None:
         if value is None:
             assert f"**{LABELS[scoring]}** never answers wrong" in sentence
         else:
-            assert f"**{LABELS[scoring]}** first answers wrong at **{format_number(float(f'{value:.3g}'))}**" in sentence
+            assert (
+                f"**{LABELS[scoring]}** first answers wrong at **{format_number(float(f'{value:.3g}'))}**" in sentence
+            )
 
 
 def test_a_negative_value_is_swept_downwards() -> None:

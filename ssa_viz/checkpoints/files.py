@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,23 +50,33 @@ def open_for_reading(path: Path, most: int) -> tuple[BinaryIO, int]:
         raise fault(path, f"cannot be read: {reason(error)}") from error
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write `content` to `path` so that a reader or a crash finds the old file or the new one, none between.
+@contextmanager
+def prepared(contents: Mapping[Path, bytes]) -> Iterator[Callable[[], None]]:
+    """Write every content to a temporary file beside its path, and yield what moves them into place, in order.
+
+    Everything that takes room on the disk is done before anything there is touched, and a reader or a crash finds
+    each file old or new, none between. Temporary files that were not moved are removed.
 
     Raises:
-        OSError: it cannot be written; nothing is left behind.
+        OSError: one cannot be written or moved.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporaries = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+        for path, temporary in temporaries.items():
+            with temporary.open("wb") as file:
+                file.write(contents[path])
+                file.flush()
+                os.fsync(file.fileno())
+
+        def move_into_place() -> None:
+            for path, temporary in temporaries.items():
+                os.replace(temporary, path)
+                sync_folder(path.parent)
+
+        yield move_into_place
+    finally:
+        for temporary in temporaries.values():
+            temporary.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from ssa_viz.checkpoints.files import fault, reason, sync_folder, write_atomically
+from ssa_viz.checkpoints.files import fault, prepared, reason, sync_folder
 from ssa_viz.checkpoints.format import (
     CONFIG_FILE,
     METRICS_FILE,
@@ -23,7 +23,7 @@ from ssa_viz.checkpoints.schema import from_document, to_document
 from ssa_viz.checkpoints.strict_json import parse_object, to_bytes
 from ssa_viz.checkpoints.weights import check_finite, expected_shapes, scoring_values
 from ssa_viz.errors import InvalidInputError, SSAVizError
-from ssa_viz.model import Decoder
+from ssa_viz.model import Decoder, ModelConfig
 from ssa_viz.train.config import TrainConfig
 from ssa_viz.version import __version__
 
@@ -31,8 +31,9 @@ from ssa_viz.version import __version__
 def save(folder: Path, model: Decoder, config: TrainConfig, metrics: Mapping[str, Any]) -> None:
     """Write `model`, trained as `config` says, and its measured numbers to `folder`, whose name it gets.
 
-    An older checkpoint in the folder is replaced. Its config is removed first and the new one written last,
-    so that no reader meets new weights with an old config; an interrupted save leaves a folder without one.
+    An older checkpoint in the folder is replaced, once all of the new one is on the disk. Its config is removed first
+    and the new one moved in last, so that no reader meets new weights with an old config; a save that is interrupted
+    in that instant leaves a folder without one.
 
     Raises:
         CheckpointError: the model or the metrics cannot be stored (nothing is written then), or the disk
@@ -56,12 +57,30 @@ def save(folder: Path, model: Decoder, config: TrainConfig, metrics: Mapping[str
         raise fault(config_path, f"cannot be written: {error}") from error
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        config_path.unlink(missing_ok=True)
-        sync_folder(folder)
-        write_atomically(weights_path, content)
-        write_atomically(metrics_path, metrics_content)
-        write_atomically(config_path, config_content)
+        with prepared(
+            {weights_path: content, metrics_path: metrics_content, config_path: config_content}
+        ) as move_into_place:
+            config_path.unlink(missing_ok=True)
+            sync_folder(folder)
+            move_into_place()
     except OSError as error:
+        raise fault(folder, f"cannot be written: {reason(error)}") from error
+
+
+def check_room(folder: Path, config: ModelConfig) -> None:
+    """Refuse before a training what `save` would refuse after it; makes the folder.
+
+    Raises:
+        CheckpointError: the folder has an unfit name or cannot be written to, or the model is too large to load.
+    """
+    if not NAME.fullmatch(folder.name):
+        raise fault(folder, "cannot name a checkpoint: letters, digits, '.', '_' and '-' can, at most 100")
+    try:
+        expected_shapes(config)
+        folder.mkdir(parents=True, exist_ok=True)
+        with prepared({folder / CONFIG_FILE: b""}):
+            pass
+    except (OSError, SSAVizError) as error:
         raise fault(folder, f"cannot be written: {reason(error)}") from error
 
 

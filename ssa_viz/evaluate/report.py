@@ -93,7 +93,9 @@ def over_seeds(task: str, entry: Mapping[str, Any]) -> Evidence:
             if found is not None:
                 rows.append(Row(name, found, share))
         shipped = {scoring: int(entry["shipped"][scoring]) for scoring in SCORED}
-    except (KeyError, TypeError, ValueError, SSAVizError) as error:
+        if not seeds or not all(math.isfinite(row.comparison.first.mean + row.comparison.second.mean) for row in rows):
+            raise InvalidInputError("no seed, or a number that is not finite")
+    except (KeyError, TypeError, ValueError, OverflowError, SSAVizError) as error:
         raise InvalidInputError(f"the seeds' numbers on {task!r} cannot be used: {error}") from error
     return Evidence(seeds, shipped, tuple(rows))
 

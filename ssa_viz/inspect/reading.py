@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from ssa_viz import metrics
-from ssa_viz.errors import InvalidInputError
+from ssa_viz.errors import InvalidInputError, NonFiniteError
 from ssa_viz.model import Decoder
 from ssa_viz.tasks import TASKS, Outlier, Task
 from ssa_viz.tasks.base import numbers_within
@@ -27,6 +28,9 @@ class Problem:
         numbers: the sequence before the outlier is put in, N values.
         function: the task's own parameters, (a, b) for `linear`, empty for the quantifiers.
         outlier: a value to inject, or None.
+
+    Raises:
+        NonFiniteError: on construction, for a NaN or an infinity.
     """
 
     task: str
@@ -34,6 +38,11 @@ class Problem:
     numbers: tuple[float, ...]
     function: tuple[float, ...] = ()
     outlier: Outlier | None = None
+
+    def __post_init__(self) -> None:
+        for value in (*self.numbers, *self.function):
+            if not math.isfinite(value):
+                raise NonFiniteError(f"a problem is made of finite numbers, and {value} is none")
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,7 @@ def read(model: Decoder, problem: Problem) -> Reading:
         reads=prompts.reads.numpy(),
         logits=trace.logits()[:, 0].numpy(),
         weights=trace.weights()[:, 0].numpy(),
-        visible=trace.visible.numpy(),
+        visible=trace.visible.numpy().copy(),  # else a change to it would reach into the model
         predictions=said(task, answers)[0].numpy(),
         truth=prompts.answers[0].numpy(),
         error=task.error(answers, prompts.answers)[0].numpy(),
@@ -161,6 +170,8 @@ def predicted_line(model: Decoder, problem: Problem, grid: Sequence[float]) -> F
     function = torch.tensor([problem.function]).expand(len(asked), -1)
     prompts = task.layout(numbers, function, problem.prompt_format)
     answers = model(prompts.tokens).predictions[:, prompts.reads[-1]]
+    if not torch.isfinite(answers).all():
+        raise NonFiniteError("the predicted line is NaN or infinite; the numbers are too large for this model")
     line: Floats = said(task, answers).numpy()
     return line
 

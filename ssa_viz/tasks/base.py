@@ -29,7 +29,9 @@ class Outlier:
     insert: bool = False
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.value) or abs(self.value) > LARGEST:
+        if isinstance(self.position, bool) or not isinstance(self.position, int):
+            raise InvalidInputError(f"an outlier's position is a whole number, not {self.position!r}")
+        if not isinstance(self.value, (int, float)) or not math.isfinite(self.value) or abs(self.value) > LARGEST:
             raise InvalidInputError(f"an outlier must be a number of size up to {LARGEST:g}, not {self.value}")
         if self.position < 0:
             raise InvalidInputError(f"an outlier's position counts from 0, so it cannot be {self.position}")
@@ -98,6 +100,7 @@ class Task(ABC):
     order: ClassVar[int] = 100
     formats: ClassVar[tuple[str, ...]] = FORMATS
     boolean: ClassVar[bool] = True
+    function_size: ClassVar[int] = 0  # P, the parameters of each sequence's own function
 
     @abstractmethod
     def draw(self, batch: int, length: int, shift: Shift, generator: Generator) -> tuple[Tensor, Tensor]:
@@ -133,6 +136,11 @@ class Task(ABC):
             )
         if numbers.shape[1] == 0:
             raise InvalidInputError("a prompt needs at least one number")
+        if function.shape != (len(numbers), self.function_size):
+            raise InvalidInputError(
+                f"task {self.name!r} takes {self.function_size} function parameters for each of the {len(numbers)} "
+                f"sequences, not {tuple(function.shape)}"
+            )
         answers = self.answers(numbers, function)
         length = numbers.shape[1]
         if prompt_format == "numbers":

@@ -20,6 +20,7 @@ class Linear(Task):
     order = 2
     formats = ("labelled",)
     boolean = False
+    function_size = 2
 
     def draw(self, batch: int, length: int, shift: Shift, generator: Generator) -> tuple[Tensor, Tensor]:
         numbers = torch.randn(batch, length, generator=generator) * shift.input_std

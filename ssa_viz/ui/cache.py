@@ -7,7 +7,6 @@ The checkpoints are those in models/, or in the folder that the environment vari
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import fields
 from pathlib import Path
@@ -18,9 +17,14 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from ssa_viz import checkpoints, inspect
+from ssa_viz.checkpoints.format import CONFIG_FILE, METRICS_FILE, WEIGHTS_FILE
+from ssa_viz.checkpoints.strict_json import read_object
+from ssa_viz.errors import CheckpointError
 from ssa_viz.inspect import Problem, Reading, Sweep
 
 MODELS = Path(os.environ.get("SSA_VIZ_MODELS") or Path(__file__).resolve().parents[2] / "models")
+
+FILES = (CONFIG_FILE, METRICS_FILE, WEIGHTS_FILE)
 
 T = TypeVar("T")
 
@@ -43,29 +47,40 @@ def seeds(root: Path = MODELS) -> dict[str, Any]:
     """Every seed's card, as scripts/zoo.py wrote them; empty if the file is missing or damaged."""
     try:
         return _json(root / "seeds.json", _stamp(root / "seeds.json"))
-    except (OSError, ValueError):
+    except CheckpointError:
         return {}
 
 
 def read(loaded: checkpoints.Checkpoint, problem: Problem) -> Reading:
     """`inspect.read`, kept for the last 64 inputs."""
-    return _read(loaded, loaded.config.sha256, problem)
+    return _read(loaded, _identity(loaded), problem)
 
 
 def sweep(loaded: checkpoints.Checkpoint, problem: Problem, sign: int) -> Sweep:
     """`inspect.sweep` over `inspect.magnitudes(sign)`, kept for the last 64 inputs."""
-    return _sweep(loaded, loaded.config.sha256, problem, sign)
+    return _sweep(loaded, _identity(loaded), problem, sign)
 
 
 def predicted_line(loaded: checkpoints.Checkpoint, problem: Problem, grid: tuple[float, ...]) -> NDArray[np.float32]:
     """`inspect.predicted_line`, kept for the last 64 inputs."""
-    return _predicted_line(loaded, loaded.config.sha256, problem, grid)
+    return _predicted_line(loaded, _identity(loaded), problem, grid)
+
+
+def _identity(loaded: checkpoints.Checkpoint) -> str:
+    """What a reading depends on besides the problem: the weights, and how they are put together."""
+    return f"{loaded.config.sha256} {loaded.config.train.model!r}"
 
 
 def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """What changes when `folder`, or a file below it, does: names, times and sizes."""
-    files = [folder] if folder.is_file() else sorted(path for path in folder.glob("**/*") if path.is_file())
-    return tuple((str(path), (status := path.stat()).st_mtime_ns, status.st_size) for path in files)
+    """What changes when `folder` (or the file of that name), or a checkpoint's file in it, does."""
+    stamps = []
+    for path in (folder, *sorted(path for name in FILES for path in (*folder.glob(name), *folder.glob(f"*/{name}")))):
+        try:
+            status = path.stat()
+        except OSError:  # it went away in between, as files do while a checkpoint is replaced
+            continue
+        stamps.append((str(path), status.st_mtime_ns, status.st_size))
+    return tuple(stamps)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -75,10 +90,7 @@ def _catalogue(root: Path, stamp: object) -> list[checkpoints.Listing]:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _json(path: Path, stamp: object) -> dict[str, Any]:
-    document = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(document, dict):
-        raise ValueError
-    return document
+    return read_object(path)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Loading the model …")
@@ -87,18 +99,18 @@ def _checkpoint(folder: Path, stamp: object) -> checkpoints.Checkpoint:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _read(_loaded: checkpoints.Checkpoint, sha256: str, problem: Problem) -> Reading:
+def _read(_loaded: checkpoints.Checkpoint, identity: str, problem: Problem) -> Reading:
     return _frozen(inspect.read(_loaded.model, problem))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _sweep(_loaded: checkpoints.Checkpoint, sha256: str, problem: Problem, sign: int) -> Sweep:
+def _sweep(_loaded: checkpoints.Checkpoint, identity: str, problem: Problem, sign: int) -> Sweep:
     return _frozen(inspect.sweep(_loaded.model, problem, inspect.magnitudes(sign)))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _predicted_line(
-    _loaded: checkpoints.Checkpoint, sha256: str, problem: Problem, grid: tuple[float, ...]
+    _loaded: checkpoints.Checkpoint, identity: str, problem: Problem, grid: tuple[float, ...]
 ) -> NDArray[np.float32]:
     line = inspect.predicted_line(_loaded.model, problem, grid)
     line.flags.writeable = False

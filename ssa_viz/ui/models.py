@@ -213,8 +213,13 @@ def _number(metrics: Mapping[str, Any], path: Sequence[str]) -> float | None:
     value: Any = metrics
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if number else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _title(task: str, variant: str) -> str:

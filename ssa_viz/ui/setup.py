@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from ssa_viz.figures.palette import Palette, palette
+from ssa_viz.ui.state import LAST_PAGE
 
 # A picture of our own: Streamlit would fetch a named icon or an emoji for the tab from another host.
 ICON = Path(__file__).with_name("icon.png")
@@ -34,7 +35,12 @@ STYLE = """
 
 
 def set_up(title: str) -> Palette:
-    """Configure the page and draw the menu; returns the colours for the visitor's light or dark theme."""
+    """Configure the page and draw the menu; returns the colours for the visitor's light or dark theme.
+
+    A page without a state of its own still counts as another page for those that have one.
+    """
+    if st.session_state.get(LAST_PAGE) not in (None, title.lower()):
+        st.session_state[LAST_PAGE] = None
     st.set_page_config(
         page_title=f"{title} · SSA-Viz",
         page_icon=str(ICON),

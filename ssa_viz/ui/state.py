@@ -54,11 +54,11 @@ def whole(name: str, default: int, low: int, high: int) -> Property:
     return Property(name, default, parse)
 
 
-def real(name: str, default: float, limit: float) -> Property:
-    """A number of size up to `limit`; a NaN is never one."""
+def real(name: str, default: float, limit: float, least: float = 0.0) -> Property:
+    """A number of size up to `limit`, and of at least `least` unless it is 0; a NaN is never one."""
 
     def parse(text: str) -> float:
-        if not abs(value := float(text)) <= limit:
+        if not abs(value := float(text)) <= limit or 0 < abs(value) < least:
             raise ValueError
         return value
 
@@ -87,6 +87,9 @@ def text(name: str, default: str, most: int) -> Property:
     return Property(name, default, parse)
 
 
+LAST_PAGE = "state:last page"  # session key of the page whose state was restored last
+
+
 class State:
     """The properties of one page."""
 
@@ -107,8 +110,9 @@ class State:
     def restore(self) -> list[str]:
         """Give every property its value, before any widget is drawn.
 
-        In order: what the session holds, what it held when the page was last left (Streamlit forgets a widget that
-        is not drawn), the address on the first visit, the default.
+        In order: what the session holds, unless the visitor has just come from another page; what it held when this
+        page was last left (Streamlit forgets a widget that is not drawn, or leaves it empty); the address on the first
+        visit; the default.
 
         Returns:
             The names of what the address gave and could not be used.
@@ -118,9 +122,13 @@ class State:
         if kept is None:
             kept, unusable = self._from_address()
             st.session_state[self._kept] = kept
+        arrived = st.session_state.get(LAST_PAGE) != self._page
+        st.session_state[LAST_PAGE] = self._page
         for name, prop in self._properties.items():
-            if self.key(name) not in st.session_state:
+            if arrived or st.session_state.get(self.key(name)) is None:
                 self[name] = kept.get(name, prop.default)
+        # Now already, since a click on another page may end this run before it publishes.
+        st.session_state[self._kept] = {**kept, **self.snapshot()}
         return unusable
 
     def publish(self) -> None:

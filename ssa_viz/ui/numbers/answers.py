@@ -10,6 +10,7 @@ from ssa_viz.figures import export, line_fit, predictions
 from ssa_viz.tasks import TASKS
 from ssa_viz.ui import cache
 from ssa_viz.ui.charts import chart
+from ssa_viz.ui.markdown import plain
 from ssa_viz.ui.numbers.views import Scene
 
 GRID = tuple(float(x) for x in np.linspace(-3, 3, 61))
@@ -70,7 +71,7 @@ def _line(view: Scene) -> None:
         try:
             lines[side.label] = (cache.predicted_line(side.checkpoint, view.problem, GRID), side.colour)
         except SSAVizError as error:
-            st.error(f"{side.label}: {error}", icon=":material/error:")
+            st.error(plain(f"{side.label}: {error}"), icon=":material/error:")
     left, right = st.columns(2)
     with left:
         chart(

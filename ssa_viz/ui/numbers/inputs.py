@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -10,13 +10,15 @@ from ssa_viz.figures.scale import Scale
 from ssa_viz.inspect import Problem, random_numbers
 from ssa_viz.sequence import Parsed, format_number, format_numbers, parse
 from ssa_viz.tasks import TASKS, Outlier
-from ssa_viz.ui.numbers.properties import EXAMPLES, INSERT, MOST_CHARACTERS, REPLACE, first_example
+from ssa_viz.ui.markdown import plain
+from ssa_viz.ui.numbers.properties import EXAMPLES, INSERT, REPLACE, first_example
 from ssa_viz.ui.state import State
 
 PRESETS = (70.0, -70.0, 1000.0)
 SLIDER = 1000
 MOST_SEED = 2**31 - 1
-BEFORE = "numbers:before"  # session key of the state before the last thing that replaced the sequence
+BEFORE = "numbers:before"  # session key of what Undo brings back, newest last
+MOST_UNDO = 50
 VARIANT_LABELS = {"attention_only": "Attention only", "transformer": "Transformer"}
 
 
@@ -36,6 +38,8 @@ def sidebar(state: State, variants: list[str]) -> None:
         if state["arch"] not in variants:
             state["arch"] = variants[0]
         st.radio("Architecture", variants, key=state.key("arch"), format_func=lambda name: VARIANT_LABELS[name])
+        if len(variants) == 1:
+            st.caption(f"{TASKS[state['task']].label} has models of this architecture only.")
         st.radio(
             "Colour scale of the weights",
             [scale.value for scale in Scale],
@@ -52,7 +56,6 @@ def sequence(state: State, most: int) -> tuple[float, ...]:
         "Numbers",
         key=state.key("seq"),
         height=104,
-        max_chars=MOST_CHARACTERS,
         help="Separate them with spaces, commas, semicolons or new lines. A column pasted from a spreadsheet "
         "works, and so do lists from Python or MATLAB. Ctrl+Enter, or a click elsewhere, shows the result.",
     )
@@ -61,7 +64,10 @@ def sequence(state: State, most: int) -> tuple[float, ...]:
         for label, example in EXAMPLES[state["task"]].items():
             st.button(label, key=f"example_{label}", on_click=_replace, args=(state, example), width="stretch")
     with picks[1].popover("Random sequence", icon=":material/casino:", width="stretch"):
-        st.slider("How many numbers", 1, most, key=_clamped(state, "length", 1, most))
+        if most > 1:
+            st.slider("How many numbers", 1, most, key=_clamped(state, "length", 1, most))
+        else:
+            state["length"] = 1
         st.number_input("Seed", 0, MOST_SEED, key=state.key("seed"), help="The same seed gives the same numbers.")
         st.button("Draw", key="draw", on_click=_draw, args=(state, 0), width="stretch", type="primary")
         st.button("Next seed", key="draw_next", on_click=_draw, args=(state, 1), width="stretch")
@@ -69,7 +75,7 @@ def sequence(state: State, most: int) -> tuple[float, ...]:
         "Undo",
         icon=":material/undo:",
         width="stretch",
-        disabled=BEFORE not in st.session_state,
+        disabled=not st.session_state.get(BEFORE),
         on_click=_undo,
         args=(state,),
         help="Brings back what an example, a random sequence or Start over replaced.",
@@ -111,7 +117,7 @@ def outlier(state: State, numbers: tuple[float, ...], most: int) -> Outlier | No
         st.error(error, icon=":material/error:")
     value, position = st.columns(2)
     value.slider(
-        "Value",
+        "Value, to drag",
         -SLIDER,
         SLIDER,
         key=keys.slider,
@@ -124,13 +130,12 @@ def outlier(state: State, numbers: tuple[float, ...], most: int) -> Outlier | No
     if last > 1:
         position.slider("Position", 1, last, key=_clamped(state, "at", 1, last), disabled=not on)
     else:
-        state["at"] = 1
         position.caption("Position 1, the only one.")
     if len(numbers) >= most:
         st.caption(f"The model reads up to {most} numbers, so there is no room to insert one.")
     if not on or not numbers:
         return None
-    return Outlier(state["value"], state["at"] - 1, insert=state["how"] == INSERT)
+    return Outlier(state["value"], min(state["at"], last) - 1, insert=state["how"] == INSERT)
 
 
 def function(state: State) -> tuple[float, ...]:
@@ -153,13 +158,13 @@ def problem(state: State, numbers: tuple[float, ...], most: int, prompt_format: 
 def _say_problems(state: State, parsed: Parsed, most: int) -> None:
     if parsed.problems:
         kept = f"The other {len(parsed.numbers)} are kept." if parsed.numbers else "Nothing is left to show."
-        shown = [f"- {_plain(p.sentence)}" for p in parsed.problems[:5]]
+        shown = [f"- {plain(p.sentence)}" for p in parsed.problems[:5]]
         more = len(parsed.problems) - len(shown)
         if more > 0:
             shown.append(f"- and {more} more")
         st.warning("\n".join([f"Could not read everything. {kept}", "", *shown]), icon=":material/warning:")
     if parsed.note:
-        st.caption(_plain(parsed.note))
+        st.caption(plain(parsed.note))
     if parsed.left_out:
         st.warning(
             f"This model reads up to {most} numbers, and there are {len(parsed.numbers) + parsed.left_out}. "
@@ -176,20 +181,21 @@ def _say_problems(state: State, parsed: Parsed, most: int) -> None:
         st.info("Type some numbers, or pick an example.", icon=":material/edit:")
 
 
-def _plain(sentence: str) -> str:
-    """Text for a Markdown field in which a visitor's own characters stay what they are."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|~$:" else c for c in sentence)
-
-
 def _clamped(state: State, name: str, low: int, high: int) -> str:
     """The key of a whole-number property, after bringing it into the range that its slider has now."""
     state[name] = max(low, min(high, state[name]))
     return state.key(name)
 
 
+def _remember(values: dict[str, Any]) -> None:
+    """Let Undo bring these properties back."""
+    st.session_state[BEFORE] = [*st.session_state.get(BEFORE, []), values][-MOST_UNDO:]
+
+
 def _replace(state: State, sequence: str) -> None:
-    st.session_state[BEFORE] = state.snapshot()
-    state["seq"] = sequence
+    if state["seq"] != sequence:
+        _remember({"seq": state["seq"], "seed": state["seed"]})
+        state["seq"] = sequence
 
 
 def _task_changed(state: State) -> None:
@@ -232,7 +238,7 @@ def _value_typed(state: State, keys: _ValueKeys) -> None:
         st.session_state.pop(keys.error, None)
     else:
         reason = parsed.problems[0].sentence if parsed.problems else "one number is needed"
-        st.session_state[keys.error] = f"{_plain(reason)}. The value stays {_plain(format_number(state['value']))}."
+        st.session_state[keys.error] = f"{plain(reason)}. The value stays {plain(format_number(state['value']))}."
 
 
 def _value_chosen(state: State, key: str) -> None:
@@ -242,13 +248,18 @@ def _value_chosen(state: State, key: str) -> None:
 
 
 def _start_over(state: State) -> None:
-    st.session_state[BEFORE] = state.snapshot()
+    before = state.snapshot()
     state.reset()
+    if state.snapshot() != before:
+        _remember(before)
     _forget_typed_value(state)
 
 
 def _undo(state: State) -> None:
-    state.put(st.session_state.pop(BEFORE))
+    remembered = st.session_state.get(BEFORE, [])
+    if remembered:  # a fast second click can come after the last one was used
+        *st.session_state[BEFORE], last = remembered
+        state.put(last)
     _forget_typed_value(state)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,10 +15,11 @@ from ssa_viz.errors import SSAVizError
 from ssa_viz.figures import export, heatmap
 from ssa_viz.figures.sweep import sweep as sweep_figure
 from ssa_viz.inspect import Sweep
-from ssa_viz.sequence import format_number
+from ssa_viz.sequence import label
 from ssa_viz.tasks import TASKS, Outlier
 from ssa_viz.ui import cache
 from ssa_viz.ui.charts import chart
+from ssa_viz.ui.markdown import plain
 from ssa_viz.ui.numbers.properties import INSERT
 from ssa_viz.ui.numbers.sides import Side
 from ssa_viz.ui.numbers.views import Scene
@@ -56,13 +57,13 @@ def _sweep(view: Scene) -> None:
         try:
             results[side.label] = (side, cache.sweep(side.checkpoint, problem, sign))
         except SSAVizError as error:
-            st.error(f"{side.label}: {error}", icon=":material/error:")
+            st.error(plain(f"{side.label}: {error}"), icon=":material/error:")
     if not results:
         return
     boolean = TASKS[problem.task].boolean
     first_wrong = {name: result.first_wrong(0.5 if boolean else LINEAR_LIMIT) for name, (_, result) in results.items()}
-    st.markdown(_sentence(first_wrong, outlier.position + 1, boolean))
     values = next(iter(results.values()))[1].values
+    st.markdown(_sentence(first_wrong, values, outlier.position + 1, boolean))
     layer, head = view.head
     curves: dict[str, dict[str, NDArray[np.float32]]] = {
         "largest weight": {name: r.largest_weight[:, layer, head] for name, (_, r) in results.items()},
@@ -110,15 +111,28 @@ def _answer(result: Sweep, boolean: bool) -> NDArray[np.float32]:
     return result.predictions if boolean else np.log10(np.maximum(result.error, 10**LOG_FLOOR))
 
 
-def _sentence(first_wrong: dict[str, float | None], position: int, boolean: bool) -> str:
+def _sentence(
+    first_wrong: Mapping[str, float | None], values: NDArray[np.float64], position: int, boolean: bool
+) -> str:
+    """At which of the values tried each model first goes wrong, in words."""
     wrong = "answers wrong" if boolean else f"is off by a squared error above {LINEAR_LIMIT:g}"
-    parts = [
-        f"**{name}** first {wrong} at **{format_number(float(f'{value:.3g}'))}**"
-        if value is not None
-        else f"**{name}** never {wrong} up to 10 000"
-        for name, value in first_wrong.items()
-    ]
-    return f"With a growing number at position {position}: {'; '.join(parts)}."
+    parts = []
+    for name, value in first_wrong.items():
+        if value is None:
+            parts.append(f"**{name}** never {wrong}")
+        elif value == values[0]:
+            parts.append(f"**{name}** {wrong} already at **{label(value)}**, the smallest tried")
+        else:
+            parts.append(f"**{name}** first {wrong} at **{_signed(value)}**")
+    return (
+        f"A number at position {position} grows from {_signed(values[0])} to {_signed(values[-1])}, in {len(values)} "
+        f"steps: {'; '.join(parts)}."
+    )
+
+
+def _signed(value: float) -> str:
+    """A value to three digits with a real minus sign."""
+    return f"{float(f'{value:.3g}'):,g}".replace("-", "−").replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def _table(view: Scene) -> None:

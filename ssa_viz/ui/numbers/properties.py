@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ssa_viz.figures.scale import Scale
 from ssa_viz.model import VARIANTS
-from ssa_viz.sequence import LARGEST, format_numbers, parse
+from ssa_viz.sequence import LARGEST, SMALLEST, format_numbers, parse
 from ssa_viz.tasks import TASKS
 from ssa_viz.ui.state import State, choice, real, switch, text, whole
 
@@ -58,7 +58,7 @@ def numbers_state() -> State:
             choice("arch", VARIANTS, "attention_only"),
             replace(text("seq", first_example("every"), MOST_CHARACTERS), show=in_address),
             switch("inject"),
-            real("value", 70.0, LARGEST),
+            real("value", 70.0, LARGEST, least=SMALLEST),
             whole("at", 8, 1, 4096),
             choice("how", (REPLACE, INSERT), REPLACE),
             whole("layer", 1, 0, 63),

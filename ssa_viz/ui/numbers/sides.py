@@ -12,6 +12,7 @@ from ssa_viz.model import ModelConfig
 from ssa_viz.scoring import SCORING
 from ssa_viz.tasks import TASKS
 from ssa_viz.tasks.base import numbers_within
+from ssa_viz.train.config import TrainConfig
 from ssa_viz.train.presets import SCORED, SHIPPED, checkpoint_name
 from ssa_viz.ui import cache
 
@@ -40,16 +41,37 @@ def variants(task: str) -> list[str]:
 
 
 def load_sides(task: str, variant: str, colours: Palette) -> list[Side]:
-    """The pair of checkpoints for a task and an architecture."""
-    sides = []
+    """The pair of checkpoints for a task and an architecture; one that is not what its folder says is an error."""
+    sides: list[Side] = []
     for scoring in SCORED:
         label, colour = SCORING[scoring].label, colours.scoring(scoring)
+        name = checkpoint_name(task, variant, scoring)
+        beside = [side.checkpoint.config.train for side in sides if side.checkpoint is not None]
         try:
-            loaded = cache.checkpoint(cache.MODELS / checkpoint_name(task, variant, scoring))
-            sides.append(Side(label, colour, loaded))
+            loaded = cache.checkpoint(cache.MODELS / name)
+            reason = _unfit(loaded.config.train, name, beside)
         except CheckpointError as error:
             sides.append(Side(label, colour, error=str(error)))
+        else:
+            unfit = reason and f"{cache.MODELS.name}/{name} {reason}"
+            sides.append(Side(label, colour, error=unfit) if unfit else Side(label, colour, loaded))
     return sides
+
+
+def _unfit(run: TrainConfig, name: str, beside: list[TrainConfig]) -> str | None:
+    """Why a checkpoint cannot be shown under `name` beside the others, or None if it can."""
+    own = checkpoint_name(run.task, run.model.variant, run.model.scoring)
+    if own != name:
+        return f"holds a model of {own}; put the right one there"
+    for other in beside:
+        if _shape(other) != _shape(run):
+            return f"cannot stand beside the other model: it has {_shape(run)}, the other {_shape(other)}"
+    return None
+
+
+def _shape(run: TrainConfig) -> str:
+    """What two models must share so that their pictures can be compared head by head."""
+    return f"{run.model.layers} layers of {run.model.heads} heads and {run.prompt_format} prompts"
 
 
 def read_sides(sides: list[Side], problem: Problem) -> list[Side]:

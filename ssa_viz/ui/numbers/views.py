@@ -16,6 +16,7 @@ from ssa_viz.inspect import Problem, Reading
 from ssa_viz.sequence import label
 from ssa_viz.tasks import TASKS
 from ssa_viz.ui.charts import chart
+from ssa_viz.ui.markdown import plain
 from ssa_viz.ui.numbers.sides import Side
 from ssa_viz.ui.state import State
 
@@ -44,6 +45,11 @@ class Scene:
     def read(self) -> list[tuple[Side, Reading]]:
         """The sides that have a reading."""
         return [(side, side.reading) for side in self.sides if side.reading is not None]
+
+    @property
+    def exact(self) -> list[str]:
+        """The tokens with all their digits, for the CSV files."""
+        return [str(token) for token in self.read[0][1].tokens]
 
     @property
     def head(self) -> tuple[int, int]:
@@ -76,7 +82,7 @@ def verdict(view: Scene) -> None:
     for column, side in zip(st.columns(len(view.sides)), view.sides, strict=True):
         with column:
             if side.reading is None:
-                st.error(side.error or "Nothing was read.", icon=":material/error:")
+                st.error(plain(side.error or "Nothing was read."), icon=":material/error:")
             else:
                 st.html(_card(view, side, side.reading))
 
@@ -136,9 +142,11 @@ def maps(view: Scene) -> None:
             chart(
                 figure,
                 f"attention_{_key(side)}",
-                alt=f"Attention of {side.label} in {view.head_name}: queries down, keys across",
+                alt=f"Attention of {side.label} in {view.head_name}: queries down, keys across. The row of "
+                f"{view.labels[view.query]} gives {_percent(float(reading.weights[(*view.head, view.query)].max()))} "
+                "to one key",
                 data=lambda reading=reading: export.attention_csv(  # type: ignore[misc]
-                    reading.weights, reading.logits, reading.visible, view.labels
+                    reading.weights, reading.logits, reading.visible, view.exact
                 ),
             )
 
@@ -181,7 +189,7 @@ def overviews(view: Scene) -> None:
                 key,
                 alt=f"Attention of {side.label} in all {layers} layers and {heads} heads",
                 data=lambda reading=reading: export.attention_csv(  # type: ignore[misc]
-                    reading.weights, reading.logits, reading.visible, view.labels
+                    reading.weights, reading.logits, reading.visible, view.exact
                 ),
                 on_select=lambda key=key: _clicked(view.state, key),  # type: ignore[misc]
             )

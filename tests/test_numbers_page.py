@@ -16,6 +16,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Element
 
 from ssa_viz import checkpoints, inspect
 from ssa_viz.inspect import Problem, Reading
@@ -131,8 +132,12 @@ def drawn_weights(at: AppTest, scoring: str) -> NDArray[np.float32]:
 
 def said(at: AppTest) -> str:
     """All sentences of warnings, errors and hints, without Markdown's escapes."""
-    elements = [*at.warning, *at.error, *at.info, *at.caption]
-    return re.sub(r"\\(\W)", r"\1", "\n".join(element.value for element in elements))
+    return "\n".join(unescaped(element) for element in [*at.warning, *at.error, *at.info, *at.caption])
+
+
+def unescaped(element: Element) -> str:
+    """What a visitor reads of an element's Markdown."""
+    return re.sub(r"\\([\W_])", r"\1", element.value)
 
 
 def cards(at: AppTest) -> list[str]:
@@ -473,10 +478,13 @@ def test_architectures_are_those_that_are_shipped() -> None:
     at = opened()
     assert at.radio(key="numbers.arch").options == ["Attention only", "Transformer"]
     at.radio(key="numbers.arch").set_value("transformer")
+    at.toggle(key="numbers.inject").set_value(True)
+    assert "residual stream" in said(settled(at))
+    at.toggle(key="numbers.inject").set_value(False)
     settled(typed(at, TYPED))
     weights = expected("ssa", variant="transformer").weights[1, 0]
     np.testing.assert_allclose(drawn_weights(at, "ssa"), weights, rtol=1e-5)
-    assert "residual stream" in said(at)  # what SSA cannot mend is said
+    assert "residual stream" not in said(at)  # what SSA cannot mend is said
     at.selectbox(key="numbers.task").set_value("linear")
     settled(at)
     assert at.radio(key="numbers.arch").options == ["Transformer"]
@@ -554,14 +562,15 @@ def test_the_sweep_is_the_models_answer_to_each_value() -> None:
             assert answer["y"][i] == pytest.approx(readings[i].predictions[4], abs=1e-5)
         # −1.25 came before, so True is wrong whatever the injected value is.
         wrong[scoring] = next((float(values[i]) for i in range(41) if readings[i].predictions[4] > 0.5), None)
-    [sentence] = [text.value for text in at.markdown if text.value.startswith("With a growing number at position 5")]
+    [sentence] = [text.value for text in at.markdown if text.value.startswith("A number at position 5 grows")]
     for scoring, value in wrong.items():
         if value is None:
             assert f"**{LABELS[scoring]}** never answers wrong" in sentence
+        elif value == 1:
+            assert f"**{LABELS[scoring]}** answers wrong already at **1**, the smallest tried" in sentence
         else:
-            assert (
-                f"**{LABELS[scoring]}** first answers wrong at **{format_number(float(f'{value:.3g}'))}**" in sentence
-            )
+            rounded = f"{float(f'{value:.3g}'):,g}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+            assert f"**{LABELS[scoring]}** first answers wrong at **{rounded}**" in sentence
 
 
 def test_a_negative_value_is_swept_downwards() -> None:
@@ -742,7 +751,7 @@ def test_a_missing_folder_is_named_and_the_other_model_is_shown(own_models: Path
     shutil.rmtree(own_models / "every-attention_only-ssa")
     at = injecting(opened(seq=TYPED, at="3"))
     [error] = at.error
-    assert "every-attention_only-ssa/config.json is missing" in error.value
+    assert "every-attention_only-ssa/config.json is missing" in unescaped(error)
     drawn = figures(at)
     assert {"attention_softmax", "overview_softmax", "mass", "answers", "sweep_answer"} <= set(drawn)
     assert not any("ssa" in key for key in drawn)
@@ -764,7 +773,7 @@ def test_a_cut_file_is_named_and_a_mended_one_found_at_once(own_models: Path) ->
     cut(weights)
     at = opened(seq=TYPED)
     [error] = at.error
-    assert "every-attention_only-softmax/model.safetensors is 7 bytes shorter than its config says" in error.value
+    assert "every-attention_only-softmax/model.safetensors is 7 bytes shorter than its config says" in unescaped(error)
     assert "attention_softmax" not in figures(at)
     np.testing.assert_allclose(drawn_weights(at, "ssa"), expected("ssa").weights[1, 0], rtol=1e-6)
     weights.write_bytes(whole)
@@ -779,21 +788,75 @@ def test_a_file_that_breaks_while_the_page_is_open_is_noticed(own_models: Path) 
     cut(own_models / "every-attention_only-ssa" / "model.safetensors")
     settled(at)
     [error] = at.error
-    assert "model.safetensors is 7 bytes shorter" in error.value
+    assert "model.safetensors is 7 bytes shorter" in unescaped(error)
 
 
 def test_with_both_broken_the_page_still_reads_what_is_typed(own_models: Path) -> None:
     for scoring in SCORED:
         cut(own_models / f"every-attention_only-{scoring}" / "model.safetensors")
     at = injecting(opened(seq="1 abc 2"))
-    assert [scoring in error.value for error, scoring in zip(at.error, SCORED, strict=True)] == [True, True]
+    assert [scoring in unescaped(error) for error, scoring in zip(at.error, SCORED, strict=True)] == [True, True]
     assert "item 2, 'abc', is not a number" in said(at)
     assert figures(at) == {}
     assert at.text_area(key="numbers.seq").value == "1 abc 2"
     at.selectbox(key="numbers.task").set_value("linear")  # whose models are missing altogether
     settled(at)
-    assert sum("config.json is missing" in error.value for error in at.error) == 2
+    assert sum("config.json is missing" in unescaped(error) for error in at.error) == 2
     at.selectbox(key="numbers.task").set_value("every")
     at.radio(key="numbers.arch").set_value("transformer")
     settled(at)
     assert "attention_ssa" in figures(at)
+
+
+# What an attack found
+
+
+def test_undo_brings_back_step_by_step_and_no_more() -> None:
+    at = settled(typed(opened(), TYPED))
+    pressed(at, "Draw")
+    first = at.text_area(key="numbers.seq").value
+    pressed(at, "Next seed")
+    assert at.text_area(key="numbers.seq").value not in (first, TYPED)
+    at.toggle(key="numbers.inject").set_value(True)
+    settled(at)
+    pressed(at, "Undo")
+    assert at.text_area(key="numbers.seq").value == first
+    assert at.toggle(key="numbers.inject").value  # an undone sequence leaves everything else as it is
+    pressed(at, "Undo")
+    assert at.text_area(key="numbers.seq").value == TYPED
+    [undo] = [button for button in at.button if button.label == "Undo"]
+    assert undo.disabled
+
+
+def test_start_over_twice_still_brings_the_typed_sequence_back() -> None:
+    at = settled(typed(opened(), TYPED))
+    pressed(at, "Start over")
+    pressed(at, "Start over")
+    pressed(at, "Undo")
+    assert at.text_area(key="numbers.seq").value == TYPED
+
+
+def test_a_page_that_was_left_in_mid_run_is_restored() -> None:
+    at = settled(typed(opened(), TYPED))
+    # What Streamlit leaves of a page that was left while its script ran: keys that are there, and empty.
+    at.session_state["numbers.view"] = None
+    at.session_state["numbers.seq"] = ""
+    at.session_state["state:last page"] = "guide"
+    settled(at)
+    assert at.text_area(key="numbers.seq").value == TYPED
+    assert at.session_state["numbers.view"] == "sweep"
+
+
+@pytest.mark.parametrize("link", ["http://evil.co", "www.evil.co", "a@evil.co", "mailto:a@evil.co"])
+def test_no_address_becomes_a_link(link: str) -> None:
+    at = settled(typed(opened(), f"1 2 {link}"))
+    [warning] = at.warning
+    assert link not in warning.value
+    assert link not in unescaped(warning)
+    assert "evil" in warning.value
+
+
+def test_a_negative_sweep_says_so() -> None:
+    at = opened(inject="1", value="-70", v="1")
+    [sentence] = [text.value for text in at.markdown if text.value.startswith("A number at position")]
+    assert "grows from −1 to −10\N{NARROW NO-BREAK SPACE}000, in 41 steps" in sentence

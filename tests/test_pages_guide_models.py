@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from ssa_viz import checkpoints, cli
 from ssa_viz.errors import InvalidInputError, NonFiniteError, UnknownNameError
+from ssa_viz.evaluate import report
 from ssa_viz.figures import bars
 from ssa_viz.figures.palette import DARK, LIGHT
 from ssa_viz.inspect import toy
@@ -165,7 +166,7 @@ def test_every_other_run_has_a_command_that_gives_it_back(config: TrainConfig) -
     ],
 )
 def test_mean_and_spread_have_the_same_digits(mean: float, std: float, share: bool, text: str) -> None:
-    assert evidence.spread(mean, std, share) == text
+    assert report.spread(mean, std, share) == text
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def test_mean_and_spread_have_the_same_digits(mean: float, std: float, share: bo
     [(1.0, True, "100%"), (0.21, True, "21.0%"), (0.0, True, "0%"), (0.5, False, "0.500"), (9245.2, False, "9,245")],
 )
 def test_one_error_has_three_digits(value: float, share: bool, text: str) -> None:
-    assert evidence.amount(value, share) == text
+    assert report.amount(value, share) == text
 
 
 # A folder of made models

@@ -47,7 +47,8 @@ def visit(page: Page, url: str) -> None:
     """Open the address and wait for the page itself."""
     page.set_default_timeout(PATIENCE * 1000)
     open_page(page, url)
-    expect(numbers_field(page)).to_be_visible()
+    # The first visit imports torch, before which there is nothing to see.
+    expect(numbers_field(page)).to_be_visible(timeout=3 * PATIENCE * 1000)
     wait_idle(page)
 
 

@@ -98,8 +98,8 @@ README = """# The shipped checkpoints
 
 One folder a model: `model.safetensors`, `config.json` (written last: its presence means complete) and `metrics.json`
 (its card). Every recipe was trained with seeds {seeds}, for both scoring functions alike: the same starting weights,
-the same prompts in the same order. The seed with the median error in distribution is shipped. No seed is left out, and none
-is picked by hand. All seeds' cards are in `seeds.json`; the tables below are made from it.
+the same prompts in the same order. The seed with the median error in distribution is shipped. No seed is left out, and
+none is picked by hand. All seeds' cards are in `seeds.json`; the tables below are made from it.
 
 Train everything again, ship it, and check a card:
 

@@ -18,7 +18,6 @@ from tests.browser import figure_data, open_page, serving  # noqa: E402
 PICTURES = ROOT / "docs" / "pictures"
 SHOTS = (
     # name, what comes after the address, width, height
-    ("before", "", 1400, 1080),
     ("collapse", "?inject=1&v=1", 1400, 1080),
     ("phone", "?inject=1&v=1", 390, 844),
 )

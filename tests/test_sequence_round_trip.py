@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from ssa_viz.errors import NonFiniteError
 from ssa_viz.items import split
-from ssa_viz.sequence import LABEL_WIDTH, LARGEST, MAX_CHARS, format_number, format_numbers, label, parse
+from ssa_viz.sequence import LABEL_WIDTH, LARGEST, MAX_CHARS, SMALLEST, format_number, format_numbers, label, parse
 
 quick = settings(deadline=None, derandomize=True, database=None)
 
-ORDINARY = st.floats(-LARGEST, LARGEST, allow_subnormal=True)
+# Every size that is read: up to LARGEST, and 0 or at least SMALLEST.
+ORDINARY = st.floats(-LARGEST, LARGEST).filter(lambda value: value == 0 or abs(value) >= SMALLEST)
 WRITTEN = st.sampled_from(
     [
         format_number,
@@ -76,7 +77,7 @@ def test_separate_words_are_read_as_python_reads_them(words):
             value = float(word)
         except ValueError:
             value = math.nan
-        vanished = value == 0 and any(digit in word.lower().split("e")[0] for digit in "123456789")
+        vanished = abs(value) < SMALLEST and any(digit in word.lower().split("e")[0] for digit in "123456789")
         if abs(value) <= LARGEST and not vanished:
             numbers.append(value)
         else:

@@ -540,7 +540,7 @@ def test_linear_has_a_line() -> None:
 
 
 def test_the_sweep_is_the_models_answer_to_each_value() -> None:
-    at = injecting(opened(seq=TYPED, at="5", layer="0", head="1"))
+    at = injecting(opened(seq=TYPED, at="5", layer="0", head="1", view="sweep"))
     drawn = figures(at)
     values = np.logspace(0, 4, 41)
     places = range(0, 41, 8)
@@ -574,7 +574,7 @@ def test_the_sweep_is_the_models_answer_to_each_value() -> None:
 
 
 def test_a_negative_value_is_swept_downwards() -> None:
-    at = injecting(opened(seq=TYPED, at="5", value="-3"))
+    at = injecting(opened(seq=TYPED, at="5", value="-3", view="sweep"))
     drawn = figures(at)["sweep_largest_weight"]
     assert drawn["layout"]["meta"]["negative"] is True
     np.testing.assert_allclose(drawn["data"][0]["customdata"], -np.logspace(0, 4, 41), rtol=1e-5)
@@ -609,14 +609,15 @@ def test_the_difference_map() -> None:
 
 def test_one_further_look_at_a_time() -> None:
     at = opened(seq=TYPED)
-    assert "sweep_answer" in figures(at)
+    assert at.dataframe
+    at.segmented_control(key="numbers.view").set_value("sweep")
+    assert "sweep_answer" in figures(settled(at))
+    assert not at.dataframe
     at.segmented_control(key="numbers.view").set_value("difference")
     settled(at)
     assert "difference" in figures(at)
     assert not any(key.startswith("sweep") for key in figures(at))
-    at.segmented_control(key="numbers.view").set_value("table")
-    assert settled(at).dataframe
-    assert at.query_params["view"] == "table"
+    assert at.query_params["view"] == "difference"
 
 
 # The address
@@ -749,7 +750,7 @@ def cut(file: Path) -> None:
 
 def test_a_missing_folder_is_named_and_the_other_model_is_shown(own_models: Path) -> None:
     shutil.rmtree(own_models / "every-attention_only-ssa")
-    at = injecting(opened(seq=TYPED, at="3"))
+    at = injecting(opened(seq=TYPED, at="3", view="sweep"))
     [error] = at.error
     assert "every-attention_only-ssa/config.json is missing" in unescaped(error)
     drawn = figures(at)
@@ -844,7 +845,7 @@ def test_a_page_that_was_left_in_mid_run_is_restored() -> None:
     at.session_state["state:last page"] = "guide"
     settled(at)
     assert at.text_area(key="numbers.seq").value == TYPED
-    assert at.session_state["numbers.view"] == "sweep"
+    assert at.session_state["numbers.view"] == "table"
 
 
 @pytest.mark.parametrize("link", ["http://evil.co", "www.evil.co", "a@evil.co", "mailto:a@evil.co"])
@@ -857,6 +858,6 @@ def test_no_address_becomes_a_link(link: str) -> None:
 
 
 def test_a_negative_sweep_says_so() -> None:
-    at = opened(inject="1", value="-70", v="1")
+    at = opened(inject="1", value="-70", view="sweep", v="1")
     [sentence] = [text.value for text in at.markdown if text.value.startswith("A number at position")]
     assert "grows from −1 to −10\N{NARROW NO-BREAK SPACE}000, in 41 steps" in sentence

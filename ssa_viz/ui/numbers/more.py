@@ -26,8 +26,8 @@ from ssa_viz.ui.numbers.views import Scene
 from ssa_viz.ui.state import State
 
 VIEWS = {
+    "table": ":material/table: Table of heads",  # first, since it is the quickest to draw after an edit
     "sweep": ":material/show_chart: Magnitude sweep",
-    "table": ":material/table: Table of heads",
     "difference": ":material/compare: Difference map",
 }
 LINEAR_LIMIT = 1.0  # squared error above which a `linear` answer counts as wrong: the variance of the intercept

@@ -69,6 +69,6 @@ def numbers_state() -> State:
             real("b", -0.5, 5.0),
             whole("seed", 0, 0, 2**31 - 1),
             whole("length", 12, 1, 4096),
-            choice("view", ("sweep", "table", "difference"), "sweep"),
+            choice("view", ("table", "sweep", "difference"), "table"),
         ],
     )

@@ -449,7 +449,7 @@ Change = Callable[[dict[str, Any]], object]
         (lambda d: d.update(name="../x"), "name may have letters"),
         (lambda d: d["scoring"]["params"]["n"].pop(), "scoring.params.n must have 2"),
         (lambda d: d["scoring"]["params"]["n"][0].pop(), "scoring.params.n must have 3"),
-        (lambda d: d["scoring"]["params"]["n"][0].__setitem__(0, 0.9), "scoring.params.n must be at least 1"),
+        (lambda d: d["scoring"]["params"]["n"][0].__setitem__(0, 0.9), "scoring.params.n must be from 1 to inf"),
         (lambda d: d["scoring"]["params"]["b"][0].__setitem__(0, 0.8), "must be 0.7, as it is fixed"),
         (lambda d: d["scoring"]["params"].update(c=[]), "scoring.params.'c' is not a known field"),
         (

@@ -128,12 +128,14 @@ def _scoring(section: Document, model: ModelConfig) -> dict[str, list[list[float
         where = f"scoring.params.{parameter.name}"
         rows = _list(where, section["params"][parameter.name], model.layers)
         heads = [[_typed(where, v, float) for v in _list(where, row, model.heads)] for row in rows]
-        fixed = not model.learnable.get(parameter.name, True)
+        fixed = not parameter.learns(model.learnable)
         start = model.initial.get(parameter.name, parameter.default)
         for value in (value for row in heads for value in row):
             # At the bound itself is allowed: a learned value can come so close that float32 rounds it there.
-            if value < parameter.lower or (fixed and not math.isclose(value, start, rel_tol=1e-6)):
-                asked = f"{start:g}, as it is fixed" if fixed else f"at least {parameter.lower:g}"
+            inside = parameter.lower <= value <= parameter.upper
+            if not inside or (fixed and not math.isclose(value, start, rel_tol=1e-6)):
+                bounds = f"from {parameter.lower:g} to {parameter.upper:g}"
+                asked = f"{start:g}, as it is fixed" if fixed else bounds
                 raise InvalidInputError(f"{where} must be {asked}, not {value:g}")
         values[parameter.name] = heads
     return values

@@ -33,11 +33,11 @@ class Attention(nn.Module):
         self.out = nn.Linear(config.width, config.width)
         self.scoring = SCORING[config.scoring](config.heads, initial=config.initial, learnable=config.learnable)
 
-    def forward(self, x: Tensor, visible: Tensor) -> tuple[Tensor, LayerTrace]:
+    def forward(self, x: Tensor, visible: Tensor, places: Tensor) -> tuple[Tensor, LayerTrace]:
         batch, tokens, width = x.shape
         qkv = self.qkv(x).view(batch, tokens, 3, self.heads, self.head_width)
         query, key, value = qkv.permute(2, 0, 3, 1, 4)  # each (B, H, T, D)
-        logits = (query / math.sqrt(self.head_width)) @ key.transpose(-2, -1)  # (B, H, Q, K)
+        logits = self.scoring.logits(query, key, places)  # (B, H, Q, K)
         weights = self.scoring(logits, visible)
         heads = weights @ value  # (B, H, Q, D)
         merged = heads.transpose(1, 2).reshape(batch, tokens, width)
@@ -61,9 +61,9 @@ class Block(nn.Module):
                 nn.Linear(4 * config.width, config.width),
             )
 
-    def forward(self, residual: Tensor, visible: Tensor) -> tuple[Tensor, Tensor, LayerTrace]:
+    def forward(self, residual: Tensor, visible: Tensor, places: Tensor) -> tuple[Tensor, Tensor, LayerTrace]:
         """The residual stream after this layer, what the attention alone wrote to it, and the layer's trace."""
-        written, trace = self.attention(self.attention_norm(residual), visible)
+        written, trace = self.attention(self.attention_norm(residual), visible, places)
         residual = residual + written
         if self.mlp is not None:
             residual = residual + self.mlp(residual)
@@ -125,13 +125,13 @@ class Decoder(nn.Module):
         if real is not None:
             visible = visible & real[:, None, None, :]
         residual = self.read_in(numbers[..., None])
+        places = torch.arange(tokens, device=numbers.device).clamp(max=shared)
         if self.position is not None:
-            places = torch.arange(tokens, device=numbers.device).clamp(max=shared)
             residual = residual + self.position(places)
         stream, layers = [residual], []
         written = residual
         for block in self.blocks:
-            residual, written, layer = block(residual, visible)
+            residual, written, layer = block(residual, visible, places)
             if trace:
                 stream.append(residual)
                 layers.append(layer)

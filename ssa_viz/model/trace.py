@@ -15,7 +15,8 @@ class LayerTrace:
     """One layer's attention.
 
     Attributes:
-        logits: x = q·k/√D before the scoring function, (B, H, Q, K); hidden keys hold their logit too.
+        logits: x before the scoring function, (B, H, Q, K): q·k/√D, or the function's own comparison of the two;
+            hidden keys hold their logit too.
         weights: after normalising, (B, H, Q, K), 0 where a key is hidden.
         head_outputs: each head's weighted sum of values, before the output projection, (B, H, Q, D).
     """

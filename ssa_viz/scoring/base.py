@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +14,10 @@ from torch.nn import functional as F
 
 from ssa_viz.errors import InvalidInputError, UnknownNameError
 
-# A parameter's least distance from its lower bound, and its largest value: float32 holds both without loss.
+# A parameter's least distance from its bounds, and its largest size: float32 holds both without loss.
 SMALLEST, LARGEST = 1e-6, 1e6
+
+RowSum = Literal["one", "one or zero", "at most one", "any"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,10 @@ class Parameter:
         symbol: LaTeX symbol.
         meaning: one clause for a slider's help text.
         default: starting value.
-        lower: the open lower bound of the value; `inclusive` allows the bound itself when the value is fixed.
+        lower, upper: the open bounds of the value, −inf or inf where there is none; an upper bound needs a lower one.
+            `inclusive` allows the bounds themselves when the value is fixed.
         slider: range that a page offers.
+        constant: never learned, as it only sets a scale that is known before training.
     """
 
     name: str
@@ -38,24 +42,49 @@ class Parameter:
     lower: float
     slider: tuple[float, float]
     inclusive: bool = False
+    upper: float = math.inf
+    constant: bool = False
+
+    def learns(self, learnable: Mapping[str, bool]) -> bool:
+        """Whether the value is trained, given what a config says for each name (it learns unless stated)."""
+        return not self.constant and learnable.get(self.name, True)
 
     def validate(self, value: float, *, learnable: bool) -> float:
         """Return `value` as a float if this parameter can start from it.
 
         Raises:
-            InvalidInputError: the value is not a number, not finite, too large, or not above the bound.
+            InvalidInputError: the value is not a number, not finite, too large, or not inside the bounds.
         """
         try:
             number = float(value)
         except (TypeError, ValueError):
             raise InvalidInputError(f"{self.name} must be a number, not {value!r}") from None
-        at_bound = self.inclusive and not learnable and number == self.lower
-        if not (at_bound or self.lower + SMALLEST <= number <= LARGEST):
+        low, high = max(self.lower + SMALLEST, -LARGEST), min(self.upper - SMALLEST, LARGEST)
+        bounds = [bound for bound in (self.lower, self.upper) if self.inclusive and math.isfinite(bound)]
+        if not (low <= number <= high or (number in bounds and not learnable)):
+            also = " or ".join(f"{bound:g}" for bound in bounds)
             raise InvalidInputError(
-                f"{self.name} must be a number from {self.lower + SMALLEST:.7g} to {LARGEST:g}"
-                f"{f' (or {self.lower:g} when it is fixed)' if self.inclusive else ''}, not {number:g}"
+                f"{self.name} must be a number from {low:.7g} to {high:.7g}"
+                f"{f' (or {also} when it is fixed)' if also else ''}, not {number:g}"
             )
         return number
+
+    def constrained(self, raw: Tensor) -> Tensor:
+        """The value inside the bounds that a stored `raw` stands for: raw itself, softplus, or a sigmoid."""
+        if math.isinf(self.lower):
+            return raw
+        if math.isinf(self.upper):
+            return self.lower + F.softplus(raw)
+        return self.lower + (self.upper - self.lower) * torch.sigmoid(raw)
+
+    def unconstrained(self, value: float) -> float:
+        """The raw value that `constrained` maps to `value`."""
+        if math.isinf(self.lower):
+            return value
+        excess = value - self.lower
+        if math.isinf(self.upper):
+            return excess + math.log(-math.expm1(-excess))  # log(expm1(excess)) without overflow
+        return math.log(excess) - math.log(self.upper - value)
 
 
 class ScoringFunction(nn.Module, ABC):
@@ -65,14 +94,23 @@ class ScoringFunction(nn.Module, ABC):
     a key that is not visible has weight 0 and no influence, whatever its logit (NaN included); a row without
     a visible key is all zeros; half-precision logits are worked on in float32 and the weights returned in the
     logits' own dtype; a NaN or +inf logit at a visible key makes its whole row NaN rather than a plausible
-    number (`ssa_viz.model.Trace.check_finite` turns that into an error); a visible −inf counts as hidden.
+    number (`ssa_viz.model.Trace.check_finite` turns that into an error); a visible −inf counts as hidden; no
+    weight is negative, and a higher logit never has less weight.
 
-    A parameter is one value per head. A learnable one is stored unconstrained as `raw_<name>` and mapped to
-    lower + softplus(raw); a fixed one is a buffer `<name>` with the value itself.
+    Most functions are `forward` alone. One that compares queries and keys in its own way overrides `logits` too.
+    `score`, `magnified` and `grown` are what is known of it in closed form, for pages and tests.
+
+    A parameter is one value per head. A learnable one is stored unconstrained as `raw_<name>` and mapped into its
+    bounds; a fixed one is a buffer `<name>` with the value itself.
+
+    Attributes:
+        row_sum: what the weights of a row with a visible key add up to: `one`; `one or zero`, where a row may be
+            empty; `at most one`, where the rest goes to no token; `any`.
+        smooth: whether the weights are differentiable everywhere; the others have kinks.
 
     Raises:
         UnknownNameError: `initial` or `learnable` names a parameter that the function does not have.
-        InvalidInputError: an initial value is outside its range.
+        InvalidInputError: an initial value is outside its range, or a constant is asked to learn.
     """
 
     name: ClassVar[str]
@@ -81,7 +119,8 @@ class ScoringFunction(nn.Module, ABC):
     formula: ClassVar[str]
     source: ClassVar[str]
     parameters_spec: ClassVar[tuple[Parameter, ...]] = ()
-    rows_sum_to_one: ClassVar[bool] = True
+    row_sum: ClassVar[RowSum] = "one"
+    smooth: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -98,10 +137,13 @@ class ScoringFunction(nn.Module, ABC):
             if name not in known:
                 raise UnknownNameError(f"{self.name} has no parameter {name!r}; it has: {', '.join(known) or 'none'}")
         for spec in self.parameters_spec:
-            learns = learnable.get(spec.name, True)
+            learns = spec.learns(learnable)
+            if spec.constant and learnable.get(spec.name, False):
+                raise InvalidInputError(f"{spec.name} of {self.name} is a constant and cannot learn")
             value = spec.validate(initial.get(spec.name, spec.default), learnable=learns)
             if learns:
-                self.register_parameter(f"raw_{spec.name}", nn.Parameter(_unconstrain(value - spec.lower, heads)))
+                raw = torch.full((heads,), spec.unconstrained(value))
+                self.register_parameter(f"raw_{spec.name}", nn.Parameter(raw))
             else:
                 self.register_buffer(spec.name, torch.full((heads,), value))
 
@@ -109,24 +151,54 @@ class ScoringFunction(nn.Module, ABC):
     def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
         """Weights (B, H, Q, K) in the logits' dtype; `visible` is boolean and broadcasts to the logits."""
 
+    def logits(self, query: Tensor, key: Tensor, places: Tensor) -> Tensor:
+        """Logits (B, H, Q, K) of queries (B, H, Q, D) and keys (B, H, K, D): q·k/√D.
+
+        Args:
+            places: the position in the sequence of each of the last Q of the K tokens and of those before, (K,). The
+                queries are the last Q tokens.
+        """
+        return (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
+
+    def score(self, logits: Tensor) -> Tensor | None:
+        """s(x) before normalising, in the logits' shape (B, H, Q, K); None where it is no function of one logit."""
+        return None
+
+    def magnified(self, logits: Tensor, factors: Tensor) -> Tensor | None:
+        """What the row λ·logits leaves for all keys but the strongest, to leading order for large λ; None if unknown.
+
+        Args:
+            logits: one row with all keys visible, (K,) with K ≥ 2, float64.
+            factors: λ, (F,).
+
+        Returns:
+            Σ w over all keys but one of the largest weight, (F,), for head 0.
+        """
+        return None
+
+    def grown(self, others: Tensor, largest: Tensor) -> Tensor | None:
+        """What a row leaves for `others` when one more logit grows, to leading order for large t; None if unknown.
+
+        Args:
+            others: the logits that stay, (K − 1,) with K ≥ 2, float64.
+            largest: t, the logit that grows, (F,).
+
+        Returns:
+            Σ w over `others`, (F,), for head 0.
+        """
+        return None
+
     def value(self, name: str) -> Tensor:
         """The parameter `name`, one value per head, (H,), inside its range."""
         raw = getattr(self, f"raw_{name}", None)
         if raw is None:
             fixed: Tensor = getattr(self, name)
             return fixed
-        lower = next(p.lower for p in self.parameters_spec if p.name == name)
-        return lower + F.softplus(raw)
+        return next(p for p in self.parameters_spec if p.name == name).constrained(raw)
 
     def values(self) -> dict[str, list[float]]:
         """Every parameter's current values, one per head."""
         return {p.name: self.value(p.name).detach().tolist() for p in self.parameters_spec}
-
-
-def _unconstrain(excess: float, heads: int) -> Tensor:
-    """The raw value whose softplus is `excess` > 0: log(expm1(e)), without overflow for a large e."""
-    raw = excess + math.log(-math.expm1(-excess))
-    return torch.full((heads,), raw)
 
 
 def left_out(logits: Tensor, visible: Tensor) -> Tensor:

@@ -26,3 +26,26 @@ class Softmax(ScoringFunction):
         weights = torch.softmax(scores, dim=-1, dtype=working_dtype(logits.dtype))
         # A row without a visible key is 0/0 = NaN here; filling what is hidden makes it zeros.
         return weights.masked_fill(hidden, 0.0).to(logits.dtype)
+
+    def score(self, logits: Tensor) -> Tensor:
+        return logits.exp()
+
+    def magnified(self, logits: Tensor, factors: Tensor) -> Tensor:
+        r"""k·e^{−λΔ}: Δ is the distance from the largest logit to the k next ones. With c > 1 keys sharing the
+        largest logit it is (c − 1) / c for every large λ."""
+        return exponential_rest(logits, factors)
+
+    def grown(self, others: Tensor, largest: Tensor) -> Tensor:
+        """Σ_j e^{x_j}·e^{−t}."""
+        return (torch.logsumexp(others, 0) - largest).exp()
+
+
+def exponential_rest(logits: Tensor, factors: Tensor) -> Tensor:
+    """k·e^{−λΔ} or (c − 1) / c, as in `Softmax.magnified`: (K,) and λ (F,) → (F,)."""
+    most = logits.max()
+    sharing = int((logits == most).sum())
+    if sharing > 1:
+        return torch.full_like(factors, (sharing - 1) / sharing)
+    distances = most - logits[logits < most]
+    nearest = distances.min()
+    return (distances == nearest).sum() * torch.exp(-factors * nearest)

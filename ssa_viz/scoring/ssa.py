@@ -39,6 +39,38 @@ class SSA(ScoringFunction):
         weights: Tensor = _NormalisedSSA.apply(logits, visible, n, b)  # type: ignore[no-untyped-call]
         return weights
 
+    def score(self, logits: Tensor) -> Tensor:
+        n, b = self.value("n").view(-1, 1, 1), self.value("b").view(-1, 1, 1)
+        return torch.exp(torch.copysign(torch.log1p(b * logits.abs()), logits) * n)
+
+    def magnified(self, logits: Tensor, factors: Tensor) -> Tensor:
+        r"""Where at least two logits are positive, the limit 1 − max_i x_i^n / Σ_j max(x_j, 0)^n, above 0.
+
+        For large λ, s(λx) tends to (bλx)^n for x > 0, is 1 at x = 0, and tends to (bλ|x|)^{−n} for x < 0. The sum of
+        these, without the largest, over the largest is what remains: a power of λ where one logit alone is
+        positive or, with none positive, alone is 0.
+        """
+        n, b = self.value("n")[0].double(), self.value("b")[0].double()
+        powers = torch.sign(logits) * n * torch.log(b * factors[:, None] * logits.abs())  # (F, K), NaN where x = 0
+        scores = torch.where(logits == 0, 0.0, powers)
+        strongest = int(logits.argmax())
+        level = logits.sign().max()
+        leading = logits.sign() == level
+        leading[strongest] = False
+        if leading.any():  # others grow as fast as the strongest: a limit, in which only they and it remain
+            kept = leading.clone()
+            kept[strongest] = True
+            return 1 - torch.softmax(scores[:, kept], -1)[:, int(kept[:strongest].sum())]
+        rest = logits.sign() == logits.sign()[torch.arange(len(logits)) != strongest].max()
+        rest[strongest] = False
+        return torch.exp(torch.logsumexp(scores[:, rest], -1) - scores[:, strongest])
+
+    def grown(self, others: Tensor, largest: Tensor) -> Tensor:
+        """Σ_j s(x_j)·(1 + bt)^{−n}."""
+        n, b = self.value("n")[0].double(), self.value("b")[0].double()
+        powers = n * torch.copysign(torch.log1p(b * others.abs()), others)
+        return torch.exp(torch.logsumexp(powers, 0) - n * torch.log1p(b * largest))
+
 
 class _NormalisedSSA(torch.autograd.Function):
     """Forward and backward of SSA with its normalisation in one node: no intermediate is kept twice."""

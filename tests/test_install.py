@@ -81,7 +81,8 @@ def test_one_package_has_one_pin() -> None:
 
 def test_the_ranges_admit_the_pins(project: dict[str, Any]) -> None:
     pins = pins_of("requirements.txt")
-    ranges = [Requirement(text) for text in [*project["dependencies"], *project["optional-dependencies"]["app"]]]
+    extras = project["optional-dependencies"]
+    ranges = [Requirement(text) for text in [*project["dependencies"], *extras["app"], *extras["fast"]]]
     for requirement in ranges:
         pinned = pins[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(pinned), f"{requirement} refuses {pinned}"

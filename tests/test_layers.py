@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # lower lines and from its own unit: two units on one line do not know each other.
 LAYERS = (
     ("ssa_viz", "ssa_viz.version", "ssa_viz.errors"),
-    ("ssa_viz.registry", "ssa_viz.items"),
+    ("ssa_viz.registry", "ssa_viz.items", "ssa_viz.kernels"),
     ("ssa_viz.scoring", "ssa_viz.sequence"),
     ("ssa_viz.model", "ssa_viz.tasks", "ssa_viz.metrics"),
     ("ssa_viz.train.config",),
@@ -35,6 +35,7 @@ ONLY = {
     "plotly": {"ssa_viz.figures", "ssa_viz.ui"},
     "pandas": {"ssa_viz.ui"},
     "safetensors": {"ssa_viz.checkpoints"},
+    "numba": {"ssa_viz.kernels"},
 }
 NEVER = {
     "ssa_viz.figures": {"torch"},

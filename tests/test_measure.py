@@ -40,7 +40,7 @@ class Rule(nn.Module):
         weights = logits.masked_fill(~visible, -torch.inf).softmax(dim=-1)
         self.weighed.append(weights)
         nothing = torch.zeros(1)
-        layers = tuple(LayerTrace(x, w, nothing) for x, w in zip(logits, weights, strict=True))
+        layers = tuple(LayerTrace(x, w, nothing, "torch") for x, w in zip(logits, weights, strict=True))
         said = self.answer(numbers)
         return Output(said, Trace(layers, (nothing,) * (LAYERS + 1), visible, said))
 

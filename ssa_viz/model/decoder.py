@@ -41,7 +41,7 @@ class Attention(nn.Module):
         weights = self.scoring(logits, visible)
         heads = weights @ value  # (B, H, Q, D)
         merged = heads.transpose(1, 2).reshape(batch, tokens, width)
-        return self.out(merged), LayerTrace(logits, weights, heads)
+        return self.out(merged), LayerTrace(logits, weights, heads, self.scoring.implementation(logits))
 
 
 class Block(nn.Module):

@@ -19,11 +19,13 @@ class LayerTrace:
             hidden keys hold their logit too.
         weights: after normalising, (B, H, Q, K), 0 where a key is hidden.
         head_outputs: each head's weighted sum of values, before the output projection, (B, H, Q, D).
+        implementation: how the weights were computed, `torch` or `fused`; the definition is one.
     """
 
     logits: Tensor
     weights: Tensor
     head_outputs: Tensor
+    implementation: str
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,10 @@ class ScoringFunction(nn.Module, ABC):
     def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
         """Weights (B, H, Q, K) in the logits' dtype; `visible` is boolean and broadcasts to the logits."""
 
+    def implementation(self, logits: Tensor) -> str:
+        """How `forward` would work on these logits: `torch`, or `fused` where one compiled loop does it."""
+        return "torch"
+
     def logits(self, query: Tensor, key: Tensor, places: Tensor) -> Tensor:
         """Logits (B, H, Q, K) of queries (B, H, Q, D) and keys (B, H, K, D): q·k/√D.
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from ssa_viz.kernels import fused
 from ssa_viz.scoring.base import ScoringFunction, left_out, working_dtype
 
 
@@ -21,11 +25,17 @@ class Softmax(ScoringFunction):
     source = "https://arxiv.org/abs/1706.03762"
 
     def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
+        if fused.usable(logits):
+            weights: Tensor = _FusedSoftmax.apply(logits, visible)  # type: ignore[no-untyped-call]
+            return weights
         hidden = left_out(logits, visible)
         scores = logits.masked_fill(hidden, -torch.inf)
         weights = torch.softmax(scores, dim=-1, dtype=working_dtype(logits.dtype))
         # A row without a visible key is 0/0 = NaN here; filling what is hidden makes it zeros.
         return weights.masked_fill(hidden, 0.0).to(logits.dtype)
+
+    def implementation(self, logits: Tensor) -> str:
+        return "fused" if fused.usable(logits) else "torch"
 
     def score(self, logits: Tensor) -> Tensor:
         return logits.exp()
@@ -38,6 +48,22 @@ class Softmax(ScoringFunction):
     def grown(self, others: Tensor, largest: Tensor) -> Tensor:
         """Σ_j e^{x_j}·e^{−t}."""
         return (torch.logsumexp(others, 0) - largest).exp()
+
+
+class _FusedSoftmax(torch.autograd.Function):
+    """The mask, the exponential and the sum in one loop, for large float32 rows on a CPU."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, visible: Tensor) -> Tensor:
+        weights = fused.softmax(logits, visible)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (weights,) = ctx.saved_tensors
+        return fused.softmax_gradient(weights, grad), None
 
 
 def exponential_rest(logits: Tensor, factors: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ssa_viz.kernels import fused
 from ssa_viz.scoring.base import Parameter, ScoringFunction, left_out, working_dtype
 
 
@@ -38,6 +39,9 @@ class SSA(ScoringFunction):
         b = self.value("b").view(-1, 1, 1)
         weights: Tensor = _NormalisedSSA.apply(logits, visible, n, b)  # type: ignore[no-untyped-call]
         return weights
+
+    def implementation(self, logits: Tensor) -> str:
+        return "fused" if _fusible(logits.to(working_dtype(logits.dtype)), self.value("n")) else "torch"
 
     def score(self, logits: Tensor) -> Tensor:
         n, b = self.value("n").view(-1, 1, 1), self.value("b").view(-1, 1, 1)
@@ -73,22 +77,23 @@ class SSA(ScoringFunction):
 
 
 class _NormalisedSSA(torch.autograd.Function):
-    """Forward and backward of SSA with its normalisation in one node: no intermediate is kept twice."""
+    """Forward and backward of SSA with its normalisation in one node: no intermediate is kept twice.
+
+    On a CPU large float32 rows go through one fused loop each way (ssa_viz.kernels.ssa), the same formulas.
+    """
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, visible: Tensor, n: Tensor, b: Tensor) -> Tensor:
         dtype = working_dtype(logits.dtype)
         n, b = n.to(dtype), b.to(dtype)
-        hidden = left_out(logits, visible)
-        # Replaced before any arithmetic: a hidden NaN or −inf must not reach the gradients of n and b.
-        x = logits.to(dtype).masked_fill(hidden, 0.0)
-        bound = torch.finfo(dtype).max / b.clamp(min=1.0)
-        x = torch.where(x.isinf(), x, torch.clamp(x, -bound, bound))
-        z = torch.copysign(torch.log1p(b * x.abs()), x).mul_(n)
-        weights = torch.softmax(z.masked_fill_(hidden, -torch.inf), dim=-1)
-        weights = weights.masked_fill_(hidden, 0.0)
-        ctx.save_for_backward(x, weights, n, b)
         ctx.dtypes = logits.dtype
+        x = logits.to(dtype)
+        ctx.fused = _fusible(x, n)
+        if ctx.fused:
+            weights = fused.ssa(x, visible, n, b)
+        else:
+            x, weights = _forward(x, left_out(logits, visible), n, b)
+        ctx.save_for_backward(x, weights, n, b)
         return weights.to(logits.dtype)
 
     @staticmethod
@@ -96,6 +101,9 @@ class _NormalisedSSA(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None, Tensor | None]:
         x, weights, n, b = ctx.saved_tensors
         grad = grad.to(weights.dtype)
+        if ctx.fused:
+            by_x, by_n, by_b = fused.ssa_gradients(x, weights, grad, n, b)
+            return by_x.to(ctx.dtypes), None, by_n, by_b
         dz = weights * (grad - (grad * weights).sum(-1, keepdim=True))
         slope = 1.0 / (1.0 + b * x.abs())
         dx = (dz * slope * (n * b)).to(ctx.dtypes)
@@ -103,6 +111,21 @@ class _NormalisedSSA(torch.autograd.Function):
         dn = _per_head(dz * torch.copysign(torch.log1p(b * x.abs()), x)) if needs_n else None
         db = _per_head(dz * slope * x) * n if needs_b else None
         return dx, None, dn, db
+
+
+def _fusible(x: Tensor, n: Tensor) -> bool:
+    return fused.usable(x) and float(n.detach().max()) <= fused.MOST_N
+
+
+def _forward(x: Tensor, hidden: Tensor, n: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """The logits with those left out replaced, and the weights."""
+    # Replaced before any arithmetic: a hidden NaN or −inf must not reach the gradients of n and b.
+    x = x.masked_fill(hidden, 0.0)
+    bound = torch.finfo(x.dtype).max / b.clamp(min=1.0)
+    x = torch.where(x.isinf(), x, torch.clamp(x, -bound, bound))
+    z = torch.copysign(torch.log1p(b * x.abs()), x).mul_(n)
+    weights = torch.softmax(z.masked_fill_(hidden, -torch.inf), dim=-1)
+    return x, weights.masked_fill_(hidden, 0.0)
 
 
 def _per_head(terms: Tensor) -> Tensor:

@@ -50,6 +50,7 @@ def measure(parts: list[str], *, quick: bool) -> Iterator[Line]:
     """Every line of the parts, as soon as it is measured."""
     import benchmark_forward
     import benchmark_page
+    import benchmark_scoring
 
     edits = QUICK_EDITS if quick else EDITS
     with tempfile.TemporaryDirectory() as name:
@@ -64,7 +65,7 @@ def measure(parts: list[str], *, quick: bool) -> Iterator[Line]:
     if "forward" in parts:
         yield from benchmark_forward.forward(quick=quick)
     if "scoring" in parts:
-        yield from benchmark_forward.scoring(quick=quick)
+        yield from benchmark_scoring.scoring(quick=quick)
 
 
 def machine(threads: int) -> str:

@@ -1,4 +1,4 @@
-"""The forward pass with its trace against the one without, and against GPT-2; SSA against torch.softmax.
+"""The forward pass with its trace against the one without, and against GPT-2.
 
 What is compared is run in turns, in one process and with the same number of threads, so that a busy moment of the
 machine meets all of them alike; a ratio is the median over rounds of the ratio within a round.
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ssa_viz.model import ModelConfig, build
-from ssa_viz.scoring import SCORING
 
 LAYERS, HEADS, WIDTH, CONTEXT = 12, 8, 256, 82
 TRACE_LIMIT = 1.15  # × the time without a trace
@@ -42,8 +41,6 @@ class Batch:
 
 
 BATCHES = (Batch(1, CONTEXT, rounds=200), Batch(64, 41, rounds=15))
-SCORED = (64, HEADS, CONTEXT, CONTEXT)  # logits (B, H, Q, K)
-SCORING_ROUNDS = 30
 
 
 def forward(*, quick: bool) -> Iterator[Line]:
@@ -80,29 +77,6 @@ def forward(*, quick: bool) -> Iterator[Line]:
                 f"at least {GPT2_AIM} ×",
                 faster >= GPT2_AIM,
             )
-
-
-def scoring(*, quick: bool) -> Iterator[Line]:
-    """SSA against torch.softmax, both behind a causal mask. No aim: it is what the function costs."""
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(SCORED, generator=generator)
-    grad = torch.randn(SCORED, generator=generator)
-    visible = torch.ones(SCORED[-2:], dtype=torch.bool).tril()
-    ssa = SCORING["ssa"](HEADS)
-
-    def softmax(x: Tensor) -> Tensor:
-        return torch.softmax(x.masked_fill(~visible, -torch.inf), dim=-1)
-
-    def and_back(function: Callable[[Tensor], Tensor]) -> None:
-        torch.autograd.backward(function(logits.detach().requires_grad_()), grad)
-
-    shape = " × ".join(map(str, SCORED))
-    rounds = _rounds(SCORING_ROUNDS, quick)
-    with torch.no_grad():
-        there = in_turns({"ssa": lambda: ssa(logits, visible), "softmax": lambda: softmax(logits)}, rounds)
-    yield _cost(f"SSA against torch.softmax, forward, {shape}", there)
-    back = in_turns({"ssa": lambda: and_back(lambda x: ssa(x, visible)), "softmax": lambda: and_back(softmax)}, rounds)
-    yield _cost(f"SSA against torch.softmax, forward and backward, {shape}", back)
 
 
 def in_turns(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, NDArray[np.float64]]:
@@ -149,11 +123,6 @@ def _gpt2(activation: str) -> Callable[[Tensor], Tensor]:
 
 def _rounds(full: int, quick: bool) -> int:
     return max(3, full // 10) if quick else full
-
-
-def _cost(what: str, times: dict[str, NDArray[np.float64]]) -> Line:
-    ratio = float(np.median(times["ssa"] / times["softmax"]))
-    return Line(what, f"{ratio:.2f} × the time ({_ms(times['ssa'])} to {_ms(times['softmax'])})")
 
 
 def _ms(times: NDArray[np.float64]) -> str:

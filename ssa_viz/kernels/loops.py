@@ -63,7 +63,7 @@ as_float = _bitcast(numba.types.float32)  # and back
 
 @inlined
 def log2(y: Any) -> Any:
-    """log₂(y) of a float32 y ≥ 1, finite; absolute error below 5e-8 of a polynomial on [√½, √2], and rounding.
+    """log₂(y) of a float32 y ≥ 1, with 128 for infinity; error below 5e-8 of a polynomial on [√½, √2], and rounding.
 
     y = 2^e·(1 + m); the polynomial is m times the one of degree 7 that has the least largest error.
     """
@@ -99,7 +99,7 @@ def exp2(t: Any) -> Any:
 
 
 # Scores from 2^−86 to 2^86 can be added up in float32 without a common factor taken out first.
-SAFE_LOG2 = 86.0
+SAFE_LOG2 = np.float32(86)
 LEAST = np.float32(-3e38)  # stands for −∞ in a row of log₂ scores, since arithmetic on it stays finite
 
 
@@ -165,19 +165,23 @@ def through_normalising(weights: Any, upstream: Any, by_power: Any) -> None:
 
 
 @kernel
-def _ssa_scores(x: Any, visible: Any, n: Any, b: Any, out: Any) -> None:
+def _ssa_powers(x: Any, visible: Any, n: Any, b: Any, out: Any) -> Any:
+    """Log₂ scores, and how many visible ones are too large or small to be added up, or NaN."""
+    outside = np.float32(0)
     for i in range(x.shape[0]):
-        power = n * log2(np.float32(1) + b * abs(x[i]))
-        score = exp2(power if x[i] >= np.float32(0) else -power)
-        out[i] = score if visible[i] > np.float32(0) else np.float32(0)
+        logit = x[i]
+        power = n * log2(np.float32(1) + b * abs(logit))
+        outside += np.float32(0) if power <= SAFE_LOG2 else visible[i]
+        out[i] = power if logit >= np.float32(0) else -power
+    return outside
 
 
 @kernel
-def _ssa_powers(x: Any, visible: Any, n: Any, b: Any, out: Any) -> None:
-    for i in range(x.shape[0]):
-        size = abs(x[i]) if visible[i] > 0 else np.float32(0)
-        power = n * log2(np.float32(1) + min(b * min(size, LARGEST), LARGEST))
-        out[i] = max(power if x[i] >= np.float32(0) else -power, -LARGEST)
+def _exponentials(powers: Any, visible: Any) -> None:
+    """2^power where visible, in place."""
+    for i in range(powers.shape[0]):
+        score = exp2(powers[i])
+        powers[i] = score if visible[i] > np.float32(0) else np.float32(0)
 
 
 @kernel
@@ -193,28 +197,35 @@ def ssa_forward(logits: Any, visible: Any, mask_of: Any, n: Any, b: Any, weights
     for i in range(start, stop):
         x, w, seen = logits[i].reshape(cells), weights[i].reshape(cells), visible[mask_of[i]].reshape(cells)
         head = i % heads
-        most = np.float32((2.0 ** (SAFE_LOG2 / n[head]) - 1.0) / b[head])
-        if outside(x, seen, min(most, LARGEST)) == 0:
-            _ssa_scores(x, seen, n[head], b[head], w)
+        if _ssa_powers(x, seen, n[head], b[head], w) == 0:
+            _exponentials(w, seen)
             divide_by_sum(weights[i])
         else:
-            _ssa_powers(x, seen, n[head], b[head], w)
             normalise_log2(logits[i], visible[mask_of[i]], weights[i])
 
 
+# Two loops, since one that does both needs more registers than there are and takes twice as long.
 @kernel
-def _ssa_gradients(x: Any, w: Any, n: Any, b: Any, dx: Any) -> Any:
-    by_n, by_b, slope = np.float32(0), np.float32(0), n * b
+def _ssa_by_n(x: Any, w: Any, b: Any, by_power: Any) -> Any:
+    total = np.float32(0)
     for i in range(x.shape[0]):
-        logit, weight = x[i], w[i]
-        seen = logit if weight > np.float32(0) else np.float32(0)
-        base = np.float32(1) + b * abs(seen)
-        through = dx[i] / base
-        power = log2(base)
-        by_n += dx[i] * (power if seen >= np.float32(0) else -power)
-        by_b += through * seen
+        logit = x[i]
+        seen = logit if w[i] > np.float32(0) else np.float32(0)
+        power = log2(np.float32(1) + b * abs(seen))
+        total += by_power[i] * (power if seen >= np.float32(0) else -power)
+    return total * LN2
+
+
+@kernel
+def _ssa_by_logits_and_b(x: Any, w: Any, n: Any, b: Any, dx: Any) -> Any:
+    total, slope = np.float32(0), n * b
+    for i in range(x.shape[0]):
+        logit = x[i]
+        seen = logit if w[i] > np.float32(0) else np.float32(0)
+        through = dx[i] / (np.float32(1) + b * abs(seen))
+        total += through * seen
         dx[i] = through * slope
-    return by_n * LN2, by_b * n
+    return total * n
 
 
 @kernel
@@ -226,9 +237,9 @@ def ssa_backward(
     for i in range(start, stop):
         through_normalising(weights[i], upstream[i], dx[i])
         head = i % heads
-        dn[i], db[i] = _ssa_gradients(
-            logits[i].reshape(cells), weights[i].reshape(cells), n[head], b[head], dx[i].reshape(cells)
-        )
+        x, w, d = logits[i].reshape(cells), weights[i].reshape(cells), dx[i].reshape(cells)
+        dn[i] = _ssa_by_n(x, w, b[head], d)
+        db[i] = _ssa_by_logits_and_b(x, w, n[head], b[head], d)
 
 
 # 1 / ln 2 in two parts, so that a large logit times it is not rounded where the exponential would show it.

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ssa_viz.checkpoints.format import MAX_HEADER_BYTES, MAX_PARAMETERS
 from ssa_viz.checkpoints.strict_json import parse_object
@@ -22,13 +23,24 @@ DTYPE = "F32"
 Shape = tuple[int, ...]
 
 
+class _Shapes(TorchFunctionMode):
+    """Tensors without memory need no values: to draw some, PyTorch would import its compiler, a second or more."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        options = kwargs or {}
+        if func is Tensor.tril:
+            return args[0]
+        initialises = getattr(func, "__module__", "") == nn.init.__name__
+        return options["tensor"] if initialises else func(*args, **options)
+
+
 def expected_shapes(config: ModelConfig) -> dict[str, Shape]:
     """Name → shape of every tensor that a model of `config` stores, without allocating any.
 
     Raises:
         InvalidInputError: they are more numbers than `MAX_PARAMETERS`.
     """
-    with torch.device("meta"):
+    with torch.device("meta"), _Shapes():
         shapes = {name: tuple(tensor.shape) for name, tensor in Decoder(config).state_dict().items()}
     total = sum(math.prod(shape) for shape in shapes.values())
     if total > MAX_PARAMETERS:

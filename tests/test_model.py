@@ -226,8 +226,8 @@ def test_differs_from_softmax(scoring: str, variant: str) -> None:
         left, right = ours(sequence, trace=True), softmax(sequence, trace=True)
         if SCORING[scoring].logits is ScoringFunction.logits:
             assert torch.equal(left.trace.logits()[0], right.trace.logits()[0])
-        assert (left.trace.weights()[0] - right.trace.weights()[0]).abs().max() > 0.01
-        assert (left.predictions - right.predictions).abs().max() > 1e-4
+        assert (left.trace.weights()[0] - right.trace.weights()[0]).abs().max() > 1e-3
+        assert (left.predictions - right.predictions).abs().max() > 1e-5
 
 
 @pytest.mark.parametrize("layer", range(LAYERS))

@@ -210,6 +210,17 @@ def left_out(logits: Tensor, visible: Tensor) -> Tensor:
     return ~visible | (logits == -torch.inf)
 
 
+def prepared(logits: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
+    """The logits in the dtype to work in, 0 where a key is left out, and which are: no hidden NaN can do harm."""
+    hidden = left_out(logits, visible)
+    return logits.to(working_dtype(logits.dtype)).masked_fill(hidden, 0.0), hidden
+
+
+def broken(logits: Tensor) -> Tensor:
+    """Rows (…, 1) with a NaN or +inf among logits that are `prepared`."""
+    return ~(logits.detach().amax(dim=-1, keepdim=True) < torch.inf)
+
+
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
     """The dtype to compute in: float32 for the half precisions, else the input's own."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype

@@ -28,11 +28,7 @@ class Softmax(ScoringFunction):
         if fused.usable(logits):
             weights: Tensor = _FusedSoftmax.apply(logits, visible)  # type: ignore[no-untyped-call]
             return weights
-        hidden = left_out(logits, visible)
-        scores = logits.masked_fill(hidden, -torch.inf)
-        weights = torch.softmax(scores, dim=-1, dtype=working_dtype(logits.dtype))
-        # A row without a visible key is 0/0 = NaN here; filling what is hidden makes it zeros.
-        return weights.masked_fill(hidden, 0.0).to(logits.dtype)
+        return normalised(logits, left_out(logits, visible)).to(logits.dtype)
 
     def implementation(self, logits: Tensor) -> str:
         return "fused" if fused.usable(logits) else "torch"
@@ -64,6 +60,56 @@ class _FusedSoftmax(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (weights,) = ctx.saved_tensors
         return fused.softmax_gradient(weights, grad), None
+
+
+def normalised(logits: Tensor, hidden: Tensor) -> Tensor:
+    """e^x over its sum in each row, in the dtype to work in; what is hidden, and so a row of nothing else, is 0."""
+    scores = logits.masked_fill(hidden, -torch.inf)
+    # A row without a visible key is 0/0 = NaN here; filling what is hidden makes it zeros.
+    return torch.softmax(scores, dim=-1, dtype=working_dtype(logits.dtype)).masked_fill(hidden, 0.0)
+
+
+def scaled_softmax(logits: Tensor, visible: Tensor, factor: Tensor) -> Tensor:
+    """Softmax of factor·x, for a factor > 0 that broadcasts to the logits, one per head or one per row.
+
+    A product too large for its dtype counts as the largest number there is. First derivatives only.
+    """
+    weights: Tensor = _ScaledSoftmax.apply(logits, visible, factor)  # type: ignore[no-untyped-call]
+    return weights
+
+
+class _ScaledSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, visible: Tensor, factor: Tensor) -> Tensor:
+        x = logits.to(working_dtype(logits.dtype))
+        factor = factor.to(x.dtype)
+        most = torch.finfo(x.dtype).max
+        z = torch.where(x.isinf(), x, (x * factor).clamp_(-most, most))
+        weights = fused.softmax(z, visible) if fused.usable(z) else normalised(z, left_out(z, visible))
+        ctx.save_for_backward(x, weights, factor)
+        ctx.dtypes = logits.dtype
+        return weights.to(logits.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None]:
+        x, weights, factor = ctx.saved_tensors
+        dz = through_softmax(weights, grad.to(weights.dtype))
+        by_factor = None
+        if ctx.needs_input_grad[2]:
+            # Σ dz is 0, so a constant may be taken off x: the largest, for equal large logits not to leave a rounding
+            # error times their size. What has no weight has no influence, not even a hidden NaN.
+            none = weights == 0
+            distance = x - x.masked_fill(none, -torch.inf).amax(dim=-1, keepdim=True)
+            by_factor = (dz * distance.masked_fill(none, 0.0)).sum_to_size(factor.shape)
+        return (dz * factor).to(ctx.dtypes), None, by_factor
+
+
+def through_softmax(weights: Tensor, grad: Tensor) -> Tensor:
+    """w·(g − Σ g·w): the gradient by the exponents of weights e^z / (c + Σ e^z), for any c ≥ 0."""
+    if fused.usable(weights):
+        return fused.softmax_gradient(weights, grad)
+    return weights * (grad - (grad * weights).sum(-1, keepdim=True))
 
 
 def exponential_rest(logits: Tensor, factors: Tensor) -> Tensor:

@@ -216,9 +216,18 @@ def prepared(logits: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
     return logits.to(working_dtype(logits.dtype)).masked_fill(hidden, 0.0), hidden
 
 
-def broken(logits: Tensor) -> Tensor:
-    """Rows (…, 1) with a NaN or +inf among logits that are `prepared`."""
-    return ~(logits.detach().amax(dim=-1, keepdim=True) < torch.inf)
+def spoilt(weights: Tensor, logits: Tensor, hidden: Tensor) -> Tensor:
+    """The weights, with NaN for the whole row where a NaN or +inf is among logits whose hidden ones are replaced.
+
+    For functions that work on each key alone; the others' sums do it by themselves.
+    """
+    bad = ~(logits.detach().amax(dim=-1, keepdim=True) < torch.inf)
+    return weights.masked_fill(bad, torch.nan).masked_fill(hidden, 0.0) if perhaps(bad) else weights
+
+
+def perhaps(mask: Tensor) -> bool:
+    """Whether any element may be True: known on a CPU, and not worth the wait on other devices."""
+    return mask.device.type != "cpu" or bool(mask.any())
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from ssa_viz.scoring.base import Parameter, ScoringFunction, broken, prepared
+from ssa_viz.scoring.base import Parameter, ScoringFunction, perhaps, prepared, spoilt
 
 
 class CosFormer(ScoringFunction):
@@ -43,11 +43,13 @@ class CosFormer(ScoringFunction):
     def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
         x, hidden = prepared(logits, visible)
         scores = x.relu()
-        most = scores.detach().amax(dim=-1, keepdim=True)  # divided by first, so that the sum does not overflow
-        scores = scores / torch.where(most == 0, 1.0, most)
+        most = scores.detach().amax(dim=-1, keepdim=True)
+        huge = most > torch.finfo(x.dtype).max / x.shape[-1]  # their sum might overflow
+        if perhaps(huge):
+            scores = scores / torch.where(huge, most, 1.0)
         total = scores.sum(dim=-1, keepdim=True)
         weights = scores / torch.where(total == 0, 1.0, total)
-        return weights.masked_fill(broken(x), torch.nan).masked_fill(hidden, 0.0).to(logits.dtype)
+        return spoilt(weights, x, hidden).to(logits.dtype)
 
     def score(self, logits: Tensor) -> Tensor:
         return logits.relu()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from ssa_viz.scoring.base import ScoringFunction, broken, prepared
+from ssa_viz.scoring.base import ScoringFunction, prepared, spoilt
 
 
 class ReLU(ScoringFunction):
@@ -30,8 +29,7 @@ class ReLU(ScoringFunction):
     def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
         x, hidden = prepared(logits, visible)
         count = (~hidden).sum(dim=-1, keepdim=True).clamp(min=1)
-        weights = x.relu() / count
-        return weights.masked_fill(broken(x) & ~hidden, torch.nan).to(logits.dtype)
+        return spoilt(x.relu() / count, x, hidden).to(logits.dtype)
 
     def score(self, logits: Tensor) -> Tensor:
         return logits.relu()

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from ssa_viz.scoring.base import Parameter, ScoringFunction, broken, prepared
+from ssa_viz.scoring.base import Parameter, ScoringFunction, spoilt, working_dtype
 
 TYPICAL_KEYS = 41
 
@@ -35,10 +35,10 @@ class Sigmoid(ScoringFunction):
     row_sum = "any"
 
     def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
-        x, hidden = prepared(logits, visible)
+        hidden = ~visible  # a visible −inf has weight 0 by itself
+        x = logits.to(working_dtype(logits.dtype)).masked_fill(hidden, -torch.inf)
         weights = torch.sigmoid(x + self.value("beta").view(-1, 1, 1).to(x.dtype))
-        weights = weights.masked_fill(broken(x), torch.nan)
-        return weights.masked_fill(hidden, 0.0).to(logits.dtype)
+        return spoilt(weights, x, hidden).to(logits.dtype)
 
     def score(self, logits: Tensor) -> Tensor:
         return torch.sigmoid(logits + self.value("beta").view(-1, 1, 1))

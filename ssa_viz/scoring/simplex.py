@@ -65,37 +65,35 @@ def _solve(z: Tensor, q: Tensor) -> Tensor:
     from the left never pass the root; taken on ln Σ they are exact at α = 1 and larger elsewhere, and halved back into
     the bracket if they leave it.
     """
-    count = (z > -torch.inf).sum(dim=-1, keepdim=True).clamp(min=1).to(z.dtype)
-    low = torch.zeros_like(z[..., :1])
-    logs = count.log()
-    high = torch.where(
-        q * logs < 1e-6, logs, -torch.expm1(-q * logs) / q.clamp(min=1e-12)
-    )  # all keys equal: −ln_α(1/K)
-    tau = low
+    logs = (z > -torch.inf).sum(dim=-1, keepdim=True).clamp(min=1).to(z.dtype).log()
+    low = tau = torch.zeros_like(z[..., :1])
+    high = torch.where(q * logs < 1e-6, logs, -torch.expm1(-q * logs) / q.clamp(min=1e-12))  # −ln_α(1/K), all equal
     for _ in range(STEPS):
-        weights = _exp(z - tau, q)
+        weights, slopes = _exponential(z, tau, q)
         total = weights.sum(dim=-1, keepdim=True)
         above = total >= 1.0
         low, high = torch.where(above, tau, low), torch.where(above, high, tau)
-        slope = torch.where(weights > 0, weights.pow(1.0 - q), 0.0).sum(dim=-1, keepdim=True)
-        step = total.log() * total / slope
-        moved = tau + step
-        inside = (moved >= low) & (moved <= high)
-        moved = torch.where(inside, moved, (low + high) / 2)
-        done = (moved - tau).abs() <= torch.finfo(z.dtype).eps * (1.0 + tau)
-        tau = torch.where(done | (total == 0), tau, moved)
-        if bool((done | (total == 0)).all()):
+        moved = tau + total.log() * total / slopes.sum(dim=-1, keepdim=True)
+        moved = torch.where((moved >= low) & (moved <= high), moved, (low + high) / 2)
+        done = (total == 0) | ((moved - tau).abs() <= 4.0 * torch.finfo(z.dtype).eps * (1.0 + tau))
+        tau = torch.where(done, tau, moved)
+        if bool(done.all()):
             break
-    weights = _exp(z - tau, q)
+    weights, _ = _exponential(z, tau, q)
     total = weights.sum(dim=-1, keepdim=True)
-    return weights / torch.where(total == 0, 1.0, total)  # what rounding left over
+    return weights.div_(torch.where(total == 0, 1.0, total))  # what rounding left over
 
 
-def _exp(u: Tensor, q: Tensor) -> Tensor:
-    """exp_α(u) with q = α − 1, as e^{log1p(qu) / q}: exact down to q = 0."""
-    base = q * u
-    exact = torch.log1p(base.clamp(min=-1.0)) / q.clamp(min=torch.finfo(u.dtype).tiny)
-    return torch.where(q * u.abs() < 1e-30, u, exact).exp() if bool((q == 0).any()) else exact.exp()
+def _exponential(z: Tensor, tau: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+    """p = exp_α(z − τ) and its slope p^{1 − q}, which is p / (1 + q(z − τ)) on the support; q = α − 1."""
+    if q.numel() == 1 and float(q) in (0.5, 1.0):
+        base = torch.add(1.0 - q * tau, z, alpha=float(q)).clamp_(min=0.0)
+        return (base, base.sign()) if q == 1.0 else (base.square(), base)
+    u = z - tau
+    base = (q * u).clamp_(min=-1.0)
+    logs = base.log1p() / q.clamp(min=torch.finfo(u.dtype).tiny)  # exact down to α = 1
+    p = torch.where(q > 0, logs, u).exp_()
+    return p, torch.where(p > 0, p / (1.0 + base), 0.0)
 
 
 def _by_alpha(p: Tensor, s: Tensor, q: Tensor) -> Tensor:

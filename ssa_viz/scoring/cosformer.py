@@ -36,7 +36,8 @@ class CosFormer(ScoringFunction):
 
     def logits(self, query: Tensor, key: Tensor, places: Tensor) -> Tensor:
         distances = places[-query.shape[-2] :, None] - places  # (Q, K)
-        angles = (math.pi / 2) * distances / self.value("m").view(-1, 1, 1)
+        m = self.value("m").view(-1, 1, 1)
+        angles = (math.pi / 2) * distances.to(m.dtype) / m
         nearness = angles.clamp(-math.pi / 2, math.pi / 2).cos().clamp(min=0.0)  # (H, Q, K)
         return (query.relu() @ key.relu().transpose(-2, -1)) * nearness.to(query.dtype)
 

@@ -23,6 +23,16 @@ def contextual_mass(weights: Tensor) -> Tensor:
     return 1.0 - largest_weight(weights)
 
 
+def mass_on_others(weights: Tensor) -> Tensor:
+    """Σ w over all keys but one of the largest weight, (…, K) → (…).
+
+    For rows that sum to 1 it is the contextual mass, without the rounding of 1 − max_k w: it may be as small as the
+    dtype holds.
+    """
+    strongest = weights.argmax(dim=-1, keepdim=True)
+    return weights.scatter(-1, strongest, 0.0).sum(dim=-1)
+
+
 def mass_off(weights: Tensor, keys: Tensor) -> Tensor:
     """1 − Σ w over the given keys: the mass off the outlier, (…, K) and boolean (K,) → (…)."""
     return 1.0 - mass_on(weights, keys)

@@ -19,7 +19,7 @@ from ssa_viz.errors import InvalidInputError, NonFiniteError, UnknownNameError
 from ssa_viz.evaluate import report
 from ssa_viz.figures import bars
 from ssa_viz.figures.palette import DARK, LIGHT
-from ssa_viz.inspect import toy
+from ssa_viz.inspect import lab, toy
 from ssa_viz.model import ModelConfig, build
 from ssa_viz.tasks import TASKS
 from ssa_viz.train.config import TrainConfig
@@ -36,7 +36,7 @@ N, B = 1.5, 1.0  # SSA's starting values
 
 @pytest.mark.parametrize("t", [0.0, 2.0, 7.0, 13.0])
 def test_one_growing_logit_follows_the_closed_forms(t: float) -> None:
-    softmax, ssa = (toy.row(name, (t, *toy.OTHERS)) for name in ("softmax", "ssa"))
+    softmax, ssa = (lab.row(lab.Chosen(name), (t, *toy.OTHERS)) for name in ("softmax", "ssa"))
     exponentials = [math.exp(t), math.exp(1), math.exp(0.5), 1.0, math.exp(-0.5)]
     powers = [(1 + B * t) ** N, (1 + B) ** N, (1 + B * 0.5) ** N, 1.0, (1 + B * 0.5) ** -N]
     for row, scores in ((softmax, exponentials), (ssa, powers)):
@@ -49,17 +49,17 @@ def test_one_growing_logit_follows_the_closed_forms(t: float) -> None:
 
 
 def test_a_row_of_fewer_than_four_keys_is_not_called_collapsed() -> None:
-    assert not toy.row("softmax", (50.0, 0.0, 0.0)).collapsed
-    assert toy.row("softmax", (50.0, 0.0, 0.0, 0.0)).collapsed
+    assert not lab.row(lab.Chosen("softmax"), (50.0, 0.0, 0.0)).collapsed
+    assert lab.row(lab.Chosen("softmax"), (50.0, 0.0, 0.0, 0.0)).collapsed
 
 
 def test_rows_that_cannot_be_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="at least one logit"):
-        toy.row("softmax", ())
+    with pytest.raises(InvalidInputError, match="1 to 64 logits, not 0"):
+        lab.row(lab.Chosen("softmax"), ())
     with pytest.raises(NonFiniteError):
-        toy.row("ssa", (1.0, math.nan))
+        lab.row(lab.Chosen("ssa"), (1.0, math.nan))
     with pytest.raises(UnknownNameError, match="softmax"):
-        toy.row("hardmax", (1.0,))
+        lab.row(lab.Chosen("hardmax"), (1.0,))
 
 
 def test_example_prompts_are_what_a_model_reads() -> None:

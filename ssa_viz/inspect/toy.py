@@ -1,4 +1,4 @@
-"""Attention small enough to check by hand: one row with chosen logits, one prompt of a few numbers."""
+"""Small enough to check by hand: the logits of one row, one prompt of a few numbers."""
 
 from __future__ import annotations
 
@@ -8,32 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from ssa_viz import metrics
-from ssa_viz.errors import InvalidInputError, NonFiniteError
 from ssa_viz.inspect.reading import Floats
-from ssa_viz.scoring import SCORING
 from ssa_viz.tasks import TASKS
 
 OTHERS = (1.0, 0.5, 0.0, -0.5)  # logits of the keys that stay as they are while one grows
-
-
-@dataclass(frozen=True)
-class Row:
-    """One query's row over K keys, all of them visible.
-
-    Attributes:
-        logits, weights: float64, (K,).
-        contextual_mass, effective_tokens: of the row.
-        collapsed: largest weight above 0.9 with 4 or more keys.
-    """
-
-    logits: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    contextual_mass: float
-    effective_tokens: float
-    collapsed: bool
 
 
 @dataclass(frozen=True)
@@ -49,31 +28,6 @@ class LaidOut:
     tokens: Floats
     reads: NDArray[np.int64]
     answers: Floats
-
-
-@torch.no_grad()
-def row(scoring: str, logits: Sequence[float]) -> Row:
-    """What the scoring function makes of one row's logits, with its starting parameters.
-
-    Raises:
-        UnknownNameError: there is no such scoring function.
-        InvalidInputError: no logit.
-        NonFiniteError: a logit is NaN or infinite.
-    """
-    if not len(logits):
-        raise InvalidInputError("a row needs at least one logit")
-    given = torch.tensor(list(logits), dtype=torch.float64)
-    if not given.isfinite().all():
-        raise NonFiniteError("a logit is NaN or infinite; give finite numbers")
-    visible = torch.ones_like(given, dtype=torch.bool)
-    weights: Tensor = SCORING[scoring](1).double()(given.view(1, 1, 1, -1), visible)[0, 0, 0]
-    return Row(
-        logits=given.numpy(),
-        weights=weights.numpy(),
-        contextual_mass=float(metrics.contextual_mass(weights)),
-        effective_tokens=float(metrics.effective_tokens(weights)),
-        collapsed=bool(metrics.collapsed(weights, visible)),
-    )
 
 
 def laid_out(task: str, prompt_format: str, numbers: Sequence[float], function: Sequence[float] = ()) -> LaidOut:

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ssa_viz.figures import bars, export
 from ssa_viz.figures.palette import Palette
-from ssa_viz.inspect import toy
+from ssa_viz.inspect import lab, toy
 from ssa_viz.metrics import COLLAPSE_KEYS, COLLAPSE_WEIGHT
 from ssa_viz.scoring import SCORING
 from ssa_viz.sequence import label
@@ -112,7 +112,7 @@ def formulas(palette: Palette) -> None:
 def growing_logit(t: float, palette: Palette) -> None:
     """Both functions on one row in which only the first logit grows."""
     logits = (float(t), *toy.OTHERS)
-    rows = {name: toy.row(name, logits) for name in SCORED}
+    rows = {name: lab.row(lab.Chosen(name), logits) for name in SCORED}
     for column, (name, row) in zip(st.columns(len(rows)), rows.items(), strict=True):
         collapsed = " · collapsed" if row.collapsed else ""
         column.html(

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from ssa_viz import metrics
 from ssa_viz.errors import InvalidInputError, NonFiniteError
 from ssa_viz.figures import export, frame, heatmap, line_fit, mass, overview, png, predictions
-from ssa_viz.figures.palette import DARK, LIGHT, Palette, palette, table
+from ssa_viz.figures.palette import DARK, FAMILIES, LIGHT, Palette, palette, table
 from ssa_viz.figures.scale import Scale, scaled
 from ssa_viz.figures.sweep import sweep
+from ssa_viz.scoring import SCORING
 
 L, H, T = 2, 3, 7
 LABELS = ["1", "1", "<b>2</b>", "</s>", "a&b", "1", "70"]
@@ -75,7 +76,7 @@ def contrast(one: str, two: str) -> float:
 def test_every_mark_stands_out_from_the_background(colours: Palette) -> None:
     for colour in (colours.ink, colours.muted, colours.softmax, colours.ssa, colours.outlier, colours.wrong):
         assert contrast(colour, colours.background) >= 4.2
-    for colour in colours.others:
+    for colour in [*colours.others, *(colours.scoring(name) for name in FAMILIES)]:
         assert contrast(colour, colours.background) >= 4.2
 
 
@@ -91,8 +92,12 @@ def test_scoring_functions_keep_their_colour() -> None:
     light = palette(dark=False)
     assert light.scoring("softmax", 3) == light.softmax
     assert light.scoring("ssa", 4) == light.ssa
-    assert light.scoring("entmax", 1) == light.others[1]
-    assert light.scoring("entmax", 1 + len(light.others)) == light.others[1]
+    assert light.scoring("new", 1) == light.others[1]
+    assert light.scoring("new", 1 + len(light.others)) == light.others[1]
+    for colours in (light, palette(dark=True)):
+        own = {colours.scoring(name) for name in SCORING}
+        assert len(own | {colours.outlier}) == len(SCORING) + 1
+        assert light.scoring("entmax", 1) == light.scoring("entmax", 2)
     assert len({light.softmax, light.ssa, light.outlier, light.wrong, *light.others}) == 4 + len(light.others)
     assert palette(dark=True, background="#202020").background == "#202020"
     assert palette(dark=True).dark

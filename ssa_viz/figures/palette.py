@@ -10,6 +10,25 @@ from numpy.typing import NDArray
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 
 
+# On a light and on a dark page. Relatives share a hue: exponentials are warm like softmax, functions with a sink are
+# violet, sparse ones green, those of one key alone blue and grey.
+FAMILIES = {
+    "temperature": ("#a8431f", "#ff9270"),
+    "adaptive_temperature": ("#8d6a00", "#ecca62"),
+    "ssmax": ("#7a4a33", "#d2a07f"),
+    "softmax_plus_one": ("#7a4cb8", "#b99af0"),
+    "sink": ("#4f3fa8", "#9b98fb"),
+    "softpick": ("#96519e", "#e0a8ea"),
+    "sparsemax": ("#2c7f52", "#6cc795"),
+    "entmax15": ("#4e7a1c", "#a8d66b"),
+    "entmax": ("#1d6d62", "#55c9bd"),
+    "sa_softmax": ("#6f6a0e", "#cbc75a"),
+    "sigmoid": ("#566577", "#a3b1c2"),
+    "relu": ("#34539e", "#8ea9ff"),
+    "cosformer": ("#9a3b5e", "#f08aab"),
+}
+
+
 @dataclass(frozen=True)
 class Palette:
     """CSS colours, `#rrggbb` except where said.
@@ -44,6 +63,7 @@ class Palette:
     def scoring(self, name: str, index: int = 0) -> str:
         """The colour of the scoring function `name`; one without its own takes the `index`-th of `others`."""
         own = {"softmax": self.softmax, "ssa": self.ssa}
+        own |= {function: colours[self.dark] for function, colours in FAMILIES.items()}
         return own.get(name, self.others[index % len(self.others)])
 
 

@@ -49,7 +49,8 @@ class CosFormer(ScoringFunction):
         if perhaps(huge):
             scores = scores / torch.where(huge, most, 1.0)
         total = scores.sum(dim=-1, keepdim=True)
-        weights = scores / torch.where(total == 0, 1.0, total)
+        # Below the normal numbers a quotient has no finite slope: such a row counts as empty.
+        weights = scores / torch.where(total < torch.finfo(x.dtype).tiny, torch.inf, total)
         return spoilt(weights, x, hidden).to(logits.dtype)
 
     def score(self, logits: Tensor) -> Tensor:

@@ -34,7 +34,8 @@ class SASoftmax(ScoringFunction):
         low, high = torch.aminmax(x, dim=-1, keepdim=True)
         low, high = low.clamp(max=0.0), high.clamp(min=0.0)
         size = torch.maximum(high, -low).detach()
-        size = torch.where(size == 0, 1.0, size)
+        # Below the normal numbers a quotient has no finite slope: such a row counts as one of zeros.
+        size = torch.where(size < torch.finfo(x.dtype).tiny, torch.inf, size)
         low, high = low / size, high / size
         span = high - low
         share = (x / size - low) / torch.where(span == 0, 1.0, span)

@@ -73,7 +73,7 @@ class _WithSink(torch.autograd.Function):
         total = x.masked_fill(hidden, -torch.inf).amax(dim=-1, keepdim=True) - largest.log()
         kept = torch.where(largest == 0, 0.0, torch.sigmoid(total - sink))
         weights = weights.mul_(kept).masked_fill_(hidden, 0.0)
-        ctx.save_for_backward(weights, kept)
+        ctx.save_for_backward(weights, torch.where(largest == 0, 1.0, torch.sigmoid(sink - total)))
         ctx.dtypes = logits.dtype
         ctx.sink_shape = sink.shape
         return weights.to(logits.dtype)
@@ -81,10 +81,10 @@ class _WithSink(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor | None]:
-        weights, kept = ctx.saved_tensors
+        weights, sunk = ctx.saved_tensors  # sunk by itself: 1 − kept is lost beside 1 where the sink is far below
         grad = grad.to(weights.dtype)
         by_sink = None
         if ctx.needs_input_grad[2]:
             mean = (grad * weights).sum(dim=-1, keepdim=True)
-            by_sink = -((1.0 - kept) * mean).sum_to_size(ctx.sink_shape)
+            by_sink = -(sunk * mean).sum_to_size(ctx.sink_shape)
         return through_softmax(weights, grad).to(ctx.dtypes), None, by_sink

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from ssa_viz.scoring.base import Parameter, ScoringFunction, left_out
+from ssa_viz.scoring.base import Parameter, ScoringFunction, left_out, working_dtype
 from ssa_viz.scoring.softmax import exponential_rest, scaled_softmax
 
 
@@ -32,7 +32,7 @@ class SSMax(ScoringFunction):
 
     def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
         count = (~left_out(logits, visible)).sum(dim=-1, keepdim=True)
-        s = self.value("s").view(-1, 1, 1)
+        s = self.value("s").view(-1, 1, 1).to(working_dtype(logits.dtype))
         return scaled_softmax(logits, visible, s * count.clamp(min=1).to(s.dtype).log())
 
     def magnified(self, logits: Tensor, factors: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ssa_viz.scoring.base import Parameter, ScoringFunction
+from ssa_viz.scoring.base import Parameter, ScoringFunction, working_dtype
 from ssa_viz.scoring.softmax import exponential_rest, scaled_softmax
 
 
@@ -42,4 +42,4 @@ class Temperature(ScoringFunction):
         return (torch.logsumexp(others * factor, 0) - largest * factor).exp()
 
     def _factor(self, logits: Tensor) -> Tensor:
-        return 1.0 / self.value("T").view(-1, 1, 1)
+        return 1.0 / self.value("T").view(-1, 1, 1).to(working_dtype(logits.dtype))

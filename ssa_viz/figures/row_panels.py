@@ -16,7 +16,7 @@ from ssa_viz.figures.frame import axis, framed, indexed, plain, titled, token_ti
 from ssa_viz.figures.marks import Marks
 from ssa_viz.figures.palette import Palette
 
-PANEL, HEAD = 62, 34  # pixels of a panel's bars, and of the line above them
+PANEL, HEAD = 62, 46  # pixels of a panel's bars, and of the two lines above them
 TOP, BOTTOM = 44, 48
 ROOM = 1.3  # of the axis over the highest bar, for its number
 MOST_NUMBERS = 14  # keys up to which every bar has its number
@@ -29,12 +29,14 @@ class Panel:
     Attributes:
         weights: (K,), none below 0.
         colour: of its bars.
-        said: what the line above the bars says beside the function's name, such as its contextual mass.
+        said: what the line under the function's name says, such as its contextual mass.
+        beside: what stands right of the name, such as the weight that goes to no key; may be empty.
     """
 
     weights: NDArray[np.floating]
     colour: str
     said: str
+    beside: str = ""
 
 
 def row_panels(
@@ -69,10 +71,11 @@ def row_panels(
             ticktext=["0", f"{most:.3g}"],
             anchor="x",
         )
-        name = {"font": {"size": 13, "color": panel.colour}, "xref": "paper", "yref": "paper", "yanchor": "bottom"}
-        said = {**name, "font": {"size": 12, "color": palette.ink}}
-        marks.text(f"name {i}", f"<b>{plain(label)}</b>", 0, top, panel.colour, xanchor="left", **name)
-        marks.text(f"said {i}", plain(panel.said), 1, top, palette.ink, xanchor="right", **said)
+        place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+        name, said = ({"font": {"size": size, "color": c}} for size, c in ((13, panel.colour), (12, palette.muted)))
+        heading = f"<b>{plain(label)}</b> {plain(panel.beside)}".rstrip()
+        marks.text(f"name {i}", heading, 0, top, panel.colour, yshift=18, **place, **name)
+        marks.text(f"said {i}", plain(panel.said), 0, top, palette.muted, yshift=1, **place, **said)
     if grown is not None:
         marks.band("growing", (grown - 0.5, grown + 0.5), palette.outlier)
     places, texts = token_ticks(labels, grown)

@@ -13,6 +13,7 @@ from ssa_viz.ui.state import LAST_PAGE
 ICON = Path(__file__).with_name("icon.png")
 PAGES = (
     ("app.py", "Numbers", ":material/grid_on:"),
+    ("pages/scoring.py", "Scoring lab", ":material/function:"),
     ("pages/guide.py", "Guide", ":material/menu_book:"),
     ("pages/models.py", "Models", ":material/deployed_code:"),
 )
@@ -34,12 +35,15 @@ STYLE = """
 """
 
 
-def set_up(title: str) -> Palette:
+def set_up(title: str, page: str | None = None) -> Palette:
     """Configure the page and draw the menu; returns the colours for the visitor's light or dark theme.
 
     A page without a state of its own still counts as another page for those that have one.
+
+    Args:
+        page: the name that the page's state has; the title in lower case unless stated.
     """
-    if st.session_state.get(LAST_PAGE) not in (None, title.lower()):
+    if st.session_state.get(LAST_PAGE) not in (None, page or title.lower()):
         st.session_state[LAST_PAGE] = None
     st.set_page_config(
         page_title=f"{title} · SSA-Viz",

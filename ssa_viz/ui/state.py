@@ -87,6 +87,18 @@ def text(name: str, default: str, most: int) -> Property:
     return Property(name, default, parse)
 
 
+def names(name: str, options: Sequence[str], default: Sequence[str]) -> Property:
+    """Some of `options`, in their order, separated by commas in the address."""
+
+    def parse(text: str) -> list[str]:
+        given = text.split(",") if text else []
+        if any(each not in options for each in given):
+            raise ValueError
+        return [each for each in options if each in given]
+
+    return Property(name, list(default), parse, ",".join)
+
+
 LAST_PAGE = "state:last page"  # session key of the page whose state was restored last
 
 

@@ -13,6 +13,7 @@ from ssa_viz.tasks import TASKS, Outlier
 from ssa_viz.ui.markdown import plain
 from ssa_viz.ui.numbers.properties import EXAMPLES, INSERT, REPLACE, first_example
 from ssa_viz.ui.state import State
+from ssa_viz.ui.typed import problem_list
 
 PRESETS = (70.0, -70.0, 1000.0)
 SLIDER = 1000
@@ -158,11 +159,7 @@ def problem(state: State, numbers: tuple[float, ...], most: int, prompt_format: 
 def _say_problems(state: State, parsed: Parsed, most: int) -> None:
     if parsed.problems:
         kept = f"The other {len(parsed.numbers)} are kept." if parsed.numbers else "Nothing is left to show."
-        shown = [f"- {plain(p.sentence)}" for p in parsed.problems[:5]]
-        more = len(parsed.problems) - len(shown)
-        if more > 0:
-            shown.append(f"- and {more} more")
-        st.warning("\n".join([f"Could not read everything. {kept}", "", *shown]), icon=":material/warning:")
+        st.warning(f"Could not read everything. {kept}\n\n{problem_list(parsed)}", icon=":material/warning:")
     if parsed.note:
         st.caption(plain(parsed.note))
     if parsed.left_out:

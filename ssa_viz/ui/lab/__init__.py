@@ -1,0 +1,1 @@
+"""The Scoring lab page: scoring functions side by side on one row of logits."""

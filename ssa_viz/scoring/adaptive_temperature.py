@@ -27,7 +27,10 @@ class AdaptiveTemperature(ScoringFunction):
     name = "adaptive_temperature"
     label = "Adaptive temperature"
     order = 11
-    formula = r"w_i = \frac{e^{\beta x_i}}{\sum_j e^{\beta x_j}},\quad \beta = \max(1, \mathrm{poly}_4(H(p)))"
+    formula = (
+        r"\begin{gathered} w_i = \frac{e^{\beta x_i}}{\sum_j e^{\beta x_j}} \\"
+        r" \beta = \max(1, \mathrm{poly}_4(H(p))) \end{gathered}"
+    )
     source = "https://arxiv.org/abs/2410.01104"
     smooth = False
 

@@ -26,7 +26,10 @@ class CosFormer(ScoringFunction):
     name = "cosformer"
     label = "CosFormer"
     order = 60
-    formula = r"w_{ij} = \frac{x_{ij}}{\sum_j x_{ij}},\quad x_{ij} = q_i^+ \cdot k_j^+ \cos\frac{\pi (i - j)}{2 m}"
+    formula = (
+        r"\begin{gathered} w_{ij} = \frac{x_{ij}}{\sum_j x_{ij}} \\"
+        r" x_{ij} = q_i^+ \cdot k_j^+ \cos\frac{\pi (i - j)}{2 m} \end{gathered}"
+    )
     source = "https://arxiv.org/abs/2202.08791"
     parameters_spec = (
         Parameter("m", "m", "the distance at which a key gets nothing", 256.0, 0.0, (8.0, 512.0), constant=True),

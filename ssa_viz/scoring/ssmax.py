@@ -26,7 +26,7 @@ class SSMax(ScoringFunction):
     name = "ssmax"
     label = "SSMax"
     order = 12
-    formula = r"w_i = \frac{n^{s x_i}}{\sum_j n^{s x_j}},\quad n\text{ visible keys}"
+    formula = r"\begin{gathered} w_i = \frac{n^{s x_i}}{\sum_j n^{s x_j}} \\ n \text{ visible keys} \end{gathered}"
     source = "https://arxiv.org/abs/2501.19399"
     parameters_spec = (Parameter("s", "s", "how much a longer row is sharpened", 0.43, 0.0, (0.05, 2.0)),)
 

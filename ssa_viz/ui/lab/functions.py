@@ -9,7 +9,7 @@ import streamlit as st
 from ssa_viz.figures.palette import Palette
 from ssa_viz.scoring import SCORING, Parameter
 
-ACROSS = 3
+ACROSS = 2
 SUMS = {
     "one": "rows sum to 1",
     "one or zero": "rows sum to 1, or are empty",

@@ -29,7 +29,12 @@ VIEWS = {
     "gradient": ":material/grid_4x4: Gradients",
     "functions": ":material/menu_book: All functions",
 }
-SHAPES = {"score": "Score s(x)", "score_slope": "Its slope", "weight": "Weight beside 7 zeros", "weight_slope": "Slope"}
+SHAPES = {
+    "score": "Score s(x)",
+    "score_slope": "Its slope",
+    "weight": "Weight beside 7 zeros",
+    "weight_slope": "Slope of that",
+}
 DEFAULT_FACTOR, DEFAULT_T, DEFAULT_M = "50", "70", "10"
 
 

@@ -1,4 +1,4 @@
-"""The Guide page: the few ideas and words that the other two pages need."""
+"""The Guide page: the few ideas and words that the other pages need."""
 
 import streamlit as st
 
@@ -20,6 +20,7 @@ with guide.page():
     guide.formulas(palette)
     st.slider("Logit t of the first key", 0, guide.MOST_T, key=state.key("t"), help=guide.SLIDER_HELP)
     guide.growing_logit(state["t"], palette)
+    st.page_link("pages/scoring.py", label="All scoring functions, and logits of your own", icon=":material/function:")
 
     st.header("Words")
     guide.words()

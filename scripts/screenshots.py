@@ -17,9 +17,10 @@ from tests.browser import figure_data, open_page, serving  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
 SHOTS = (
-    # name, what comes after the address, width, height
-    ("collapse", "?inject=1&v=1", 1400, 1080),
-    ("phone", "?inject=1&v=1", 390, 844),
+    # name, what comes after the address, a figure to wait for, width, height
+    ("collapse", "?inject=1&v=1", "attention_ssa", 1400, 1080),
+    ("phone", "?inject=1&v=1", "attention_ssa", 390, 844),
+    ("scoring-lab", "scoring?x=8+1+0.8+0.5+-0.2&v=1", "panels", 1400, 1000),
 )
 
 
@@ -30,12 +31,11 @@ def main() -> None:
     log = Path(tempfile.mkdtemp()) / "app.log"
     with serving(ROOT / "app.py", log) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
-        for name, query, width, height in SHOTS:
+        for name, query, figure, width, height in SHOTS:
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
             open_page(page, f"{url}/{query}")
-            figure_data(page, "attention_softmax")
-            figure_data(page, "attention_ssa")
-            page.wait_for_timeout(500)  # the last frame of Plotly's drawing
+            figure_data(page, figure)
+            page.wait_for_timeout(1000)  # the last frame of Plotly's drawing
             page.screenshot(path=PICTURES / f"{name}.png")
             print(PICTURES / f"{name}.png")
             page.close()

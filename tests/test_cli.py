@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from ssa_viz import checkpoints
-from ssa_viz.cli import main, train_config
+from ssa_viz.cli import first_difference, main, train_config
 from ssa_viz.train.presets import SHIPPED, shipped
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -136,10 +136,27 @@ def test_check_compares_with_the_saved_card(trained: Path, tmp_path: Path, capsy
     assert main(["evaluate", "--check", str(trained)]) == 0
     assert capsys.readouterr().out == f"{trained}: same as its card\n"
     assert main(["evaluate", "--check", str(changed), str(trained)]) == 1
-    assert capsys.readouterr().out == f"{changed}: DIFFERS from its card\n{trained}: same as its card\n"
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{changed}: DIFFERS from its card: card.injected.70.at is ")
+    assert second == f"{trained}: same as its card"
     assert main(["evaluate", "--save", str(changed)]) == 0
     assert main(["evaluate", "--check", str(changed)]) == 0
     assert "train_seconds" in json.loads((changed / "metrics.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("measured", "saved", "expected"),
+    [
+        ({"a": [1.0, 2.0]}, {"a": [1.0, 2.0 * (1 + 1e-8)]}, None),
+        ({"a": [1.0, 2.0]}, {"a": [1.0, 2.25]}, "card.a[1] is 2.0 and was 2.25"),
+        ({"a": None, "b": 3}, {"a": None, "b": 3}, None),
+        ({"a": 1.0}, {"a": None}, "card.a is 1.0 and was None"),
+        ({"a": 1.0}, {"b": 1.0}, "card is {'a': 1.0} and was {'b': 1.0}"),
+        ([1.0], [1.0, 2.0], "card is [1.0] and was [1.0, 2.0]"),
+    ],
+)
+def test_cards_are_compared_to_six_digits(measured: object, saved: object, expected: str | None) -> None:
+    assert first_difference(measured, saved) == expected
 
 
 def test_list_tells_whole_checkpoints_from_broken_ones(

@@ -15,6 +15,7 @@ from ssa_viz.scoring.base import ScoringFunction, left_out, working_dtype
 class Softmax(ScoringFunction):
     r"""w_i = e^{x_i} / Σ_j e^{x_j} over the visible keys j.
 
+    First derivatives only where large rows on a CPU go through one compiled loop (ssa_viz.kernels).
     Source: Bridle 1990; in attention, Vaswani et al. 2017, https://arxiv.org/abs/1706.03762, equation 1.
     """
 

@@ -109,7 +109,9 @@ python scripts/zoo.py ship
 python -m ssa_viz evaluate --check models/*/
 ```
 
-The same weights come out bit for bit on the same kind of processor with the same torch; elsewhere the last bits differ.
+Bit for bit the same weights come out on the same kind of processor with the same torch and `SSA_VIZ_KERNELS=0`: they
+were trained before scoring functions had compiled loops, which round the last bits differently. With the loops training
+is faster, and a run goes another way in its last bits, as on another processor.
 Trained on {machine}, one thread a run.
 
 Test prompts: {sequences} sequences, drawn from seed {seed}, which no model was trained or chosen on. An injected value

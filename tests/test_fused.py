@@ -174,6 +174,13 @@ def test_what_is_not_fused(change: object, reason: str) -> None:
     assert not launch.usable(change(logits)), reason  # type: ignore[operator]
 
 
+def test_the_environment_switches_the_kernels_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    logits, _ = draw()
+    for value, on in (("0", False), ("1", True)):
+        monkeypatch.setenv(launch.SWITCH, value)
+        assert launch.usable(logits) == on
+
+
 def test_small_rows_are_not_fused(monkeypatch: pytest.MonkeyPatch) -> None:
     logits, _ = draw()
     monkeypatch.setattr(launch, "LEAST_SIZE", logits.numel() + 1)

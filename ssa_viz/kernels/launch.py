@@ -18,6 +18,11 @@ from torch import Tensor
 LEAST_SIZE = 2**15
 
 
+# The environment variable that switches the kernels off: they round the last bits differently, and weights that were
+# trained without them come out bit for bit only without them.
+SWITCH = "SSA_VIZ_KERNELS"
+
+
 @cache
 def installed() -> bool:
     """Whether numba is there; without it every scoring function still works, more slowly."""
@@ -32,6 +37,7 @@ def usable(logits: Tensor) -> bool:
         and logits.device.type == "cpu"
         and logits.numel() >= LEAST_SIZE
         and installed()
+        and os.environ.get(SWITCH) != "0"
         and not torch.compiler.is_compiling()
     )
 

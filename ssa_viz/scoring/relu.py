@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from ssa_viz.scoring.base import ScoringFunction, prepared, spoilt
@@ -28,7 +29,7 @@ class ReLU(ScoringFunction):
 
     def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
         x, hidden = prepared(logits, visible)
-        count = (~hidden).sum(dim=-1, keepdim=True).clamp(min=1)
+        count = (x.shape[-1] - hidden.sum(dim=-1, keepdim=True, dtype=torch.int32)).clamp(min=1)
         return spoilt(x.relu() / count, x, hidden).to(logits.dtype)
 
     def score(self, logits: Tensor) -> Tensor:

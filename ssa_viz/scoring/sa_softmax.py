@@ -39,7 +39,7 @@ class SASoftmax(ScoringFunction):
         low, high = low / size, high / size
         span = high - low
         share = (x / size - low) / torch.where(span == 0, 1.0, span)
-        return (share * normalised(x, hidden)).masked_fill(hidden, 0.0).to(logits.dtype)
+        return torch.where(hidden, 0.0, share * normalised(x, hidden)).to(logits.dtype)
 
     def magnified(self, logits: Tensor, factors: Tensor) -> Tensor:
         """(x₂ − m) / (M − m)·k·e^{−λΔ} of the k next logits; the factor does not change with λ. With c sharing the

@@ -70,7 +70,7 @@ class _WithSink(torch.autograd.Function):
         weights = fused.softmax(x, visible) if fused.usable(x) else normalised(x, hidden)
         largest = weights.amax(dim=-1, keepdim=True)
         # The largest logit is ln Σ e^x + ln of its weight. An empty row has neither.
-        total = x.masked_fill(hidden, -torch.inf).amax(dim=-1, keepdim=True) - largest.log()
+        total = torch.where(hidden, -torch.inf, x).amax(dim=-1, keepdim=True) - largest.log()
         kept = torch.where(largest == 0, 0.0, torch.sigmoid(total - sink))
         weights = weights.mul_(kept).masked_fill_(hidden, 0.0)
         ctx.save_for_backward(weights, torch.where(largest == 0, 1.0, torch.sigmoid(sink - total)))

@@ -31,7 +31,7 @@ class SSMax(ScoringFunction):
     parameters_spec = (Parameter("s", "s", "how much a longer row is sharpened", 0.43, 0.0, (0.05, 2.0)),)
 
     def forward(self, logits: Tensor, visible: Tensor) -> Tensor:
-        count = (~left_out(logits, visible)).sum(dim=-1, keepdim=True)
+        count = logits.shape[-1] - left_out(logits, visible).sum(dim=-1, keepdim=True, dtype=torch.int32)
         s = self.value("s").view(-1, 1, 1).to(working_dtype(logits.dtype))
         return scaled_softmax(logits, visible, s * count.clamp(min=1).to(s.dtype).log())
 

@@ -34,7 +34,7 @@ def test_every_panel_holds_its_own_weights_over_the_same_keys() -> None:
         np.testing.assert_array_equal(bar["y"], factor * WEIGHTS)
         np.testing.assert_array_equal(bar["x"], range(5))
         assert bar["yaxis"] == axis
-        assert list(bar["customdata"])[1] == "1 · &lt;b&gt;2&lt;/b&gt;"
+        assert list(bar["customdata"])[1] == "2 · &lt;b&gt;2&lt;/b&gt;"
     assert list(figure["data"][0]["text"]) == ["10%", "20%", "0%", "70%", "<1%"]
     layout = figure["layout"]
     first, second = layout["yaxis"]["domain"], layout["yaxis2"]["domain"]
@@ -95,7 +95,7 @@ def test_jacobian_is_drawn_as_it_is_on_a_symmetric_scale() -> None:
     np.testing.assert_array_equal(figure["data"][0]["z"], derivatives)
     axis = figure["layout"]["coloraxis"]
     assert (axis["cmin"], axis["cmax"]) == (-20, 20)
-    assert list(figure["layout"]["yaxis"]["range"]) == [4.5, -0.5]  # the first weight on top
+    assert list(figure["layout"]["yaxis"]["range"]) == [5.5, 0.5]  # the first weight on top
     zeros = checked(jacobian(np.zeros((5, 5)), LABELS, limit=0.0, palette=LIGHT, title="Nothing"))
     assert zeros["layout"]["coloraxis"]["cmax"] > 0
 

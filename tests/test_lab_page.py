@@ -238,13 +238,15 @@ def test_the_bars_axis_holds_every_logit(values: tuple[float, ...], expected: tu
     assert drag._span(values) == expected
 
 
-@pytest.mark.parametrize("sent", [None, {}, {"values": []}, {"values": [math.nan]}, {"values": ["1"]}, {"values": 3}])
+@pytest.mark.parametrize(
+    "sent", [None, [], "1", {}, {"values": []}, {"values": [math.nan]}, {"values": ["1"]}, {"values": 3}]
+)
 def test_what_a_browser_sends_is_checked(monkeypatch: pytest.MonkeyPatch, sent: object) -> None:
     taken: list[list[float]] = []
     monkeypatch.setattr(st, "session_state", {drag.KEY: SimpleNamespace(get=lambda name: sent)})
     drag._moved(taken.append)
     assert taken == []
-    monkeypatch.setattr(st, "session_state", {drag.KEY: {"logits": {"values": [1, 2.5], "turn": 7}}})
+    monkeypatch.setattr(st, "session_state", {drag.KEY: {"logits": {"values": [1, 2.5], "turn": 7.0}}})
     drag._moved(taken.append)
     assert taken == [[1.0, 2.5]]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ssa_viz.errors import InvalidInputError
 from ssa_viz.figures.color_axis import color_axis
-from ssa_viz.figures.frame import axis, framed, indexed, titled, token_ticks, trace
+from ssa_viz.figures.frame import axis, framed, titled, token_ticks, trace
 from ssa_viz.figures.palette import Palette
 
 MARGIN = (52, 12, 44, 104)
@@ -40,13 +40,14 @@ def jacobian(
         raise InvalidInputError(f"the colours' limit must be a number from 0 on, not {limit}")
     end = max(float(limit), LEAST)
     places, texts = token_ticks(labels)
-    names = indexed(labels)
+    places = [place + 1 for place in places]  # keys are counted from 1, as beside the sliders
     cells = trace(
         "heatmap",
         z=np.asarray(derivatives, dtype=np.float64),
+        x0=1,
+        y0=1,
         coloraxis="coloraxis",
-        customdata=[[[weight, logit] for logit in names] for weight in names],
-        hovertemplate="weight of key %{customdata[0]}<br>by the logit of %{customdata[1]}<br>%{z:.4g}<extra></extra>",
+        hovertemplate="weight of key %{y}<br>by the logit of key %{x}<br>%{z:.4g}<extra></extra>",
         xgap=1,
         ygap=1,
     )
@@ -58,9 +59,9 @@ def jacobian(
         height=height,
         margin=MARGIN,
         meta={"figure": "jacobian", "scale": f"linear, −{end:.4g} to {end:.4g}", "keys": list(labels)},
-        xaxis=titled(palette, "logit x of key", range=[-0.5, count - 0.5], constraintoward="left", **bare),
+        xaxis=titled(palette, "logit x of key", range=[0.5, count + 0.5], constraintoward="left", **bare),
         yaxis={
-            **axis(palette, range=[count - 0.5, -0.5], scaleanchor="x", constraintoward="top", **bare),
+            **axis(palette, range=[count + 0.5, 0.5], scaleanchor="x", constraintoward="top", **bare),
             "title": {"text": "weight w of key", "font": {"size": 12, "color": palette.muted}, "standoff": 6},
         },
         coloraxis=color_axis(

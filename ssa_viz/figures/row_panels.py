@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ssa_viz.errors import InvalidInputError
 from ssa_viz.figures.bars import share
-from ssa_viz.figures.frame import axis, framed, indexed, plain, titled, token_ticks, trace
+from ssa_viz.figures.frame import axis, framed, plain, titled, token_ticks, trace
 from ssa_viz.figures.marks import Marks
 from ssa_viz.figures.palette import Palette
 
@@ -118,6 +118,6 @@ def _bars(label: str, panel: Panel, labels: Sequence[str], y: str) -> dict[str, 
         textfont={"size": 10, "color": panel.colour},
         constraintext="none",
         cliponaxis=False,
-        customdata=indexed(labels),
+        customdata=[f"{i + 1} · {plain(label)}" for i, label in enumerate(labels)],
         hovertemplate="key %{customdata}<br>weight %{y:.6g}<extra>%{fullData.name}</extra>",
     )

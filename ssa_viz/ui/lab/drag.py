@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import streamlit as st
@@ -133,11 +133,12 @@ def draggable(values: Sequence[float], palette: Palette, on_change: Callable[[li
 
 
 def _moved(on_change: Callable[[list[float]], None]) -> None:
-    sent = st.session_state[KEY].get("logits") or {}
-    values, turn = sent.get("values"), sent.get("turn", 0)
+    sent = st.session_state[KEY].get("logits")
+    values, turn = (sent.get("values"), sent.get("turn")) if isinstance(sent, Mapping) else (None, None)
     # What a browser sends is not to be trusted: only finite numbers are taken.
-    if isinstance(values, list) and values and all(isinstance(v, int | float) and np.isfinite(v) for v in values):
-        st.session_state[TURN] = turn
+    numbers = isinstance(values, list) and all(isinstance(v, int | float) and np.isfinite(v) for v in values)
+    if numbers and values:
+        st.session_state[TURN] = turn if isinstance(turn, int | float) else 0
         on_change([float(v) for v in values])
 
 

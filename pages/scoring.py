@@ -32,7 +32,9 @@ elif logits:
     with right:
         rows = {each: lab.row(each, logits) for each in view.chosen}
         scene.verdict(view, rows)
-        inputs.bars(state, logits, palette)
+        above = st.container()
         scene.panels(view, rows)
+        with above:
+            inputs.bars(state, logits, palette)
     closer.closer(view)
 state.publish()

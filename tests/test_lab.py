@@ -180,6 +180,34 @@ def test_labels_name_what_differs() -> None:
     assert float(function.value("n")) == 1.1
 
 
+def test_what_computes_the_same_is_equal() -> None:
+    assert lab.Chosen("ssa", (("n", 1.5), ("b", 1.0))) == lab.Chosen("ssa")
+    one, other = lab.Chosen("ssa", (("n", 3.0), ("b", 0.5))), lab.Chosen("ssa", (("b", 0.5), ("n", 3.0)))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.parameters == (("b", 0.5), ("n", 3.0))
+
+
+@every_function
+def test_defaults_are_held_in_float64_too(name: str) -> None:
+    function = lab.Chosen(name).build()
+    for parameter in SCORING[name].parameters_spec:
+        assert function.value(parameter.name).tolist() == [parameter.default]
+
+
+@every_function
+@pytest.mark.parametrize("logits", [(1e30, -1e30, 0.0, 1.0), (-1e30, -1e29, -5.0), (0.0, 0.0), (1e-300, -1e-300)])
+def test_extreme_rows_give_numbers_all_through(name: str, logits: tuple[float, ...]) -> None:
+    chosen = lab.Chosen(name)
+    row, derivatives = lab.row(chosen, logits), lab.jacobian(chosen, logits)
+    assert np.isfinite([*row.weights, row.contextual_mass, row.entropy, row.nowhere]).all()
+    assert np.isfinite(derivatives).all()
+    assert row.effective_tokens <= len(logits) * (1 + 1e-9)
+    for curve in (lab.magnify(chosen, logits, (0.1, 1e4, 1e30)), lab.grow(chosen, logits, 0, (-1e30, 0.0, 1e30))):
+        assert np.isfinite(curve.contextual_mass).all()
+        assert (curve.contextual_mass >= 0).all()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
@@ -195,6 +223,12 @@ def test_labels_name_what_differs() -> None:
         (lambda: lab.magnify(lab.Chosen("softmax"), ROW, ()), NonFiniteError, "one or more"),
         (lambda: lab.grow(lab.Chosen("softmax"), ROW, 4), InvalidInputError, "from 0 to 3"),
         (lambda: lab.grow(lab.Chosen("softmax"), ROW, 0, (math.inf,)), NonFiniteError, "finite"),
+        (lambda: lab.magnify(lab.Chosen("ssa"), ROW, (1e300,)), InvalidInputError, "1e\\+30"),
+        (lambda: lab.grow(lab.Chosen("ssa"), ROW, 0, (-2e30,)), InvalidInputError, "1e\\+30"),
+        (lambda: lab.shape(lab.Chosen("ssa"), (0.0, math.nan)), NonFiniteError, "finite"),
+        (lambda: lab.shape(lab.Chosen("ssa"), ()), NonFiniteError, "one or more"),
+        (lambda: lab.shape(lab.Chosen("ssa"), (1e300,)), InvalidInputError, "1e\\+30"),
+        (lambda: lab.shape(lab.Chosen("ssa"), (0.0,), ()), InvalidInputError, "1 to 64"),
         (lambda: lab.meet(ROW, 0.5), InvalidInputError, "m must be"),
         (lambda: lab.meet(ROW, math.nan), InvalidInputError, "m must be"),
         (lambda: lab.jacobian(lab.Chosen("softmax"), ()), InvalidInputError, "1 to 64"),

@@ -115,6 +115,32 @@ def test_bars_answer_to_the_keyboard_and_keep_the_focus(lab: Page) -> None:
     expect(field(lab)).to_have_value("4 1 10 0.5 -0.2")
 
 
+def test_the_panels_follow_while_a_bar_is_held(lab: Page) -> None:
+    box = bar(lab, 1).bounding_box()
+    assert box is not None
+    x = box["x"] + box["width"] / 2
+    lab.mouse.move(x, box["y"] + 100)
+    lab.mouse.down()
+    lab.mouse.move(x, box["y"] + 30)
+    held = float(bar(lab, 1).get_attribute("aria-valuenow") or "nan")
+    weights = drawn(lab, showing(f"{held:g}", "1", "0.8", "0.5", "−0.2"))
+    np.testing.assert_allclose(weights["Softmax"], softmax((held, *START[1:])), rtol=1e-6)
+    lab.mouse.move(x, box["y"] + 60)
+    let_go = float(bar(lab, 1).get_attribute("aria-valuenow") or "nan")
+    assert let_go < held
+    lab.mouse.up()
+    drawn(lab, showing(f"{let_go:g}", "1", "0.8", "0.5", "−0.2"))
+
+
+def test_a_drag_keeps_what_was_typed_and_not_yet_shown(lab: Page) -> None:
+    field(lab).fill("3 2 1")
+    drag(lab, 2, 40)
+    value = float(bar(lab, 2).get_attribute("aria-valuenow") or "nan")
+    assert value > 4
+    expect(field(lab)).to_have_value(f"3 {value:g} 1")
+    expect(lab.get_by_role("slider", name="logit of key")).to_have_count(3)
+
+
 def test_typing_a_shout_shows_who_still_listens_and_n_slides(lab: Page) -> None:
     enter(lab, "70 1 0.5")
     weights = drawn(lab, showing("70", "1", "0.5"))

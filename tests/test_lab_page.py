@@ -61,6 +61,11 @@ def ssa(x: NDArray[np.float64], n: float = 1.5, b: float = 1.0) -> NDArray[np.fl
     return np.asarray(scores / scores.sum())
 
 
+def press(app: AppTest, label: str) -> None:
+    app.button[[b.label for b in app.button].index(label)].click()
+    ran(app)
+
+
 def text(app: AppTest) -> str:
     """Everything that is said, without the escapes of Markdown."""
     said = (each.value for each in [*app.markdown, *app.caption, *app.info, *app.warning])
@@ -93,9 +98,10 @@ def test_a_parameters_slider_moves_its_function_only() -> None:
     np.testing.assert_allclose(bars["SSA, n = 3"], ssa(LOGITS, n=3.0), rtol=1e-9)
     np.testing.assert_array_equal(bars["Softmax"], before["Softmax"])
     assert str(app.query_params["ssa.n"]).strip("[']") == "3"
-    app.button[[b.label for b in app.button].index("Reset parameters")].click()
-    ran(app)
+    press(app, "Reset parameters")
     np.testing.assert_array_equal(drawn(app)["SSA"], before["SSA"])
+    press(app, "Undo")
+    np.testing.assert_array_equal(drawn(app)["SSA, n = 3"], bars["SSA, n = 3"])
 
 
 def test_all_functions_can_be_drawn_together_from_an_address_alone() -> None:
@@ -207,8 +213,7 @@ def test_examples_and_added_keys_can_be_undone() -> None:
     app.button(key="remove_key").click()
     ran(app)
     for _ in range(3):
-        app.button[[b.label for b in app.button].index("Undo")].click()
-        ran(app)
+        press(app, "Undo")
     assert app.text_area(key="lab.x").value == ROW
     assert app.button[[b.label for b in app.button].index("Undo")].disabled
 
@@ -223,11 +228,28 @@ def test_a_models_row_is_the_models_own_logits() -> None:
     numbers_read = tuple(float(x) for x in SEQUENCE.split())
     reading = inspect.read(loaded.model, Problem("every", "numbers", numbers_read))
     np.testing.assert_allclose(drawn(app)["Softmax"], reading.weights[1, 0, 7, :8], rtol=5e-3, atol=1e-6)
-    app.text_input(key="lab_sequence").set_value("nothing")
+    app.selectbox(key="lab_model").select("linear-transformer-ssa")
+    ran(app)
+    assert "on the line with slope 1.5 and intercept −0.5" in text(app)
+
+
+@pytest.mark.parametrize(
+    ("typed", "query", "said"),
+    [
+        ("0.7 nothing 1", 2, "'nothing', is not a number"),
+        ("", 1, "not 0"),
+        (" ".join(["1"] * 100), 1, "not 100"),
+        ("1 2 3", 4, "query 4 is beyond the last of 3 numbers"),
+    ],
+)
+def test_a_row_that_no_model_gives_is_refused(typed: str, query: int, said: str) -> None:
+    app = opened()
+    app.text_input(key="lab_sequence").set_value(typed)
+    app.number_input(key="lab_query").set_value(query)
     app.button(key="lab_take").click()
     ran(app)
-    assert any("at least one number" in each.value or "number" in each.value for each in app.error)
-    assert len(drawn(app)["Softmax"]) == 8
+    assert said in app.error[0].value.replace("\\", "")
+    assert app.text_area(key="lab.x").value == ROW
 
 
 @pytest.mark.parametrize(
@@ -239,16 +261,18 @@ def test_the_bars_axis_holds_every_logit(values: tuple[float, ...], expected: tu
 
 
 @pytest.mark.parametrize(
-    "sent", [None, [], "1", {}, {"values": []}, {"values": [math.nan]}, {"values": ["1"]}, {"values": 3}]
+    "moved",
+    [None, [], {}, 3, {"0": math.nan}, {"0": "1"}, {"0": None}, {"-1": 1}, {"64": 1}, {"x": 1}, {"0": 1, "²": 2}],
 )
-def test_what_a_browser_sends_is_checked(monkeypatch: pytest.MonkeyPatch, sent: object) -> None:
-    taken: list[list[float]] = []
-    monkeypatch.setattr(st, "session_state", {drag.KEY: SimpleNamespace(get=lambda name: sent)})
-    drag._moved(taken.append)
+def test_what_a_browser_sends_is_checked(monkeypatch: pytest.MonkeyPatch, moved: object) -> None:
+    taken: list[dict[int, float]] = []
+    for sent in (moved, {"moved": moved}, {"moved": moved, "turn": 3}):
+        monkeypatch.setattr(st, "session_state", {drag.KEY: SimpleNamespace(get=lambda name, sent=sent: sent)})
+        drag._moved(taken.append)
     assert taken == []
-    monkeypatch.setattr(st, "session_state", {drag.KEY: {"logits": {"values": [1, 2.5], "turn": 7.0}}})
+    monkeypatch.setattr(st, "session_state", {drag.KEY: {"logits": {"moved": {"0": 1, "12": 2.5}, "turn": 7.0}}})
     drag._moved(taken.append)
-    assert taken == [[1.0, 2.5]]
+    assert taken == [{0: 1.0, 12: 2.5}]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,6 +19,8 @@ LARGEST = 1e30  # of a logit
 class Chosen:
     """A registered scoring function by name, with those parameters that differ from their defaults.
 
+    Whatever is given, `parameters` keeps only those, by name: two that compute the same are equal.
+
     Raises:
         UnknownNameError, InvalidInputError: on construction, for a name or value that the function does not take.
     """
@@ -28,22 +30,28 @@ class Chosen:
 
     def __post_init__(self) -> None:
         self.build()
+        defaults = self._values({})
+        given = self._values(dict(self.parameters))
+        kept = tuple((name, value) for name, value in sorted(given.items()) if value != defaults[name])
+        object.__setattr__(self, "parameters", kept)
 
     @property
     def label(self) -> str:
         """For example "SSA", or "SSA, n = 3"."""
         cls = SCORING[self.scoring]
-        symbols = {p.name: p.name for p in cls.parameters_spec}
-        return ", ".join([cls.label, *(f"{symbols[name]} = {value:.4g}" for name, value in self.parameters)])
+        return ", ".join([cls.label, *(f"{name} = {value:.4g}" for name, value in self.parameters)])
 
     def build(self) -> ScoringFunction:
         """One head in float64, every parameter fixed, so that a bound itself can be taken."""
         cls = SCORING[self.scoring]
         learnable = {p.name: False for p in cls.parameters_spec if not p.constant}
         function = cls(1, initial=dict(self.parameters), learnable=learnable).double()
-        for name, value in self.parameters:
+        for name, value in self._values(dict(self.parameters)).items():
             getattr(function, name).fill_(value)  # float32 holds 0.1 only roughly
         return function.eval()
+
+    def _values(self, given: Mapping[str, float]) -> dict[str, float]:
+        return {p.name: float(given.get(p.name, p.default)) for p in SCORING[self.scoring].parameters_spec}
 
 
 def compared(function: ScoringFunction, rows: Tensor) -> Tensor:
@@ -80,3 +88,18 @@ def checked(logits: Sequence[float], least: int = 1) -> Tensor:
     if (row.abs() > LARGEST).any():
         raise InvalidInputError(f"logits go up to {LARGEST:g} in size")
     return row
+
+
+def checked_axis(values: Sequence[float]) -> Tensor:
+    """What a curve is drawn over, as a float64 tensor (F,).
+
+    Raises:
+        InvalidInputError: one is beyond 1e30 in size.
+        NonFiniteError: there is none, or one is NaN or infinite.
+    """
+    at = torch.tensor([float(v) for v in values], dtype=torch.float64)
+    if not len(at) or not at.isfinite().all():
+        raise NonFiniteError("a curve needs one or more finite numbers to be drawn over")
+    if (at.abs() > LARGEST).any():
+        raise InvalidInputError(f"a curve goes up to {LARGEST:g} in size")
+    return at

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssa_viz.inspect.lab.chosen import Chosen, checked, weigh
+from ssa_viz.inspect.lab.chosen import Chosen, checked, checked_axis, weigh
 
 XS = tuple(np.linspace(-10, 10, 401).tolist())
 OTHERS = (0.0,) * 7
@@ -37,10 +37,10 @@ def shape(chosen: Chosen, xs: Sequence[float] = XS, others: Sequence[float] = OT
     """Draw a function over `xs`, alone and as the last key of a row that also holds `others`.
 
     Raises:
-        InvalidInputError, NonFiniteError: as `row`, for x and the others.
+        InvalidInputError, NonFiniteError: as `row` for the others, as `magnify` for x, which may also be 0 or less.
     """
     rest = checked(others)
-    x = torch.tensor([float(v) for v in xs], dtype=torch.float64, requires_grad=True)
+    x = checked_axis(xs).requires_grad_()
     function = chosen.build()
     rows = torch.cat([rest.expand(len(x), -1), x[:, None]], dim=-1)
     weight = weigh(function, rows)[:, -1]

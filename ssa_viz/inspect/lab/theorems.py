@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ssa_viz import metrics
-from ssa_viz.errors import InvalidInputError, NonFiniteError
-from ssa_viz.inspect.lab.chosen import Chosen, checked, compared, weigh
+from ssa_viz.errors import InvalidInputError
+from ssa_viz.inspect.lab.chosen import Chosen, checked, checked_axis, compared, weigh
 
 FACTORS = tuple(np.logspace(-1, 4, 101).tolist())  # λ
 VALUES = (0.0, *np.logspace(-1, 4, 101).tolist())  # t
@@ -38,9 +38,10 @@ def magnify(chosen: Chosen, logits: Sequence[float], factors: Sequence[float] = 
     """Theorem 1: every logit times λ.
 
     Raises:
-        InvalidInputError, NonFiniteError: a factor is not a finite number above 0; fewer than 2 logits; as `row`.
+        InvalidInputError, NonFiniteError: a factor is not a number above 0 and up to 1e30, or there is none; fewer
+            than 2 logits; as `row`.
     """
-    given, at = checked(logits, least=2), _axis(factors)
+    given, at = checked(logits, least=2), checked_axis(factors)
     if not (at > 0).all():
         raise InvalidInputError("logits are multiplied by factors above 0")
     function = chosen.build()
@@ -55,10 +56,10 @@ def grow(chosen: Chosen, logits: Sequence[float], index: int, values: Sequence[f
     The closed form holds once t is above all others; below that it is left out (NaN).
 
     Raises:
-        InvalidInputError: `index` is not one of the logits; fewer than 2 logits; as `row`.
-        NonFiniteError: a value is NaN or infinite.
+        InvalidInputError: `index` is not one of the logits; fewer than 2 logits; a value beyond 1e30; as `row`.
+        NonFiniteError: a value or a logit is NaN or infinite, or there is no value.
     """
-    given, at = checked(logits, least=2), _axis(values)
+    given, at = checked(logits, least=2), checked_axis(values)
     if not 0 <= index < len(given):
         raise InvalidInputError(f"the growing logit must be one from 0 to {len(given) - 1}, not {index}")
     rows = given.expand(len(at), -1).clone()
@@ -70,13 +71,6 @@ def grow(chosen: Chosen, logits: Sequence[float], index: int, values: Sequence[f
     if expected is not None:
         expected = expected.masked_fill(seen[:, index] <= others.max().clamp(min=0.0), torch.nan)
     return _curve(at, weigh(function, rows), expected)
-
-
-def _axis(values: Sequence[float]) -> Tensor:
-    at = torch.tensor([float(v) for v in values], dtype=torch.float64)
-    if not len(at) or not at.isfinite().all():
-        raise NonFiniteError("a curve needs one or more finite numbers to be drawn over")
-    return at
 
 
 def _curve(at: Tensor, weights: Tensor, expected: Tensor | None) -> Curve:

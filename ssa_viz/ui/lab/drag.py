@@ -8,9 +8,11 @@ import numpy as np
 import streamlit as st
 
 from ssa_viz.figures.palette import Palette
+from ssa_viz.inspect.lab import MOST_KEYS
 
 KEY = "drag"  # session key of the component
 TURN = "lab:turn"  # session key of the newest change that came from the bars
+PLACES = frozenset(map(str, range(MOST_KEYS)))  # as JSON names them
 
 HTML = '<div class="bars" role="group" aria-label="Logits, one bar for each key"></div>'
 # The padding is that of the panels below, so that bars of one key stand in one line.
@@ -29,29 +31,42 @@ CSS = """
   pointer-events: none; white-space: nowrap; }
 .many .value { font-size: 9px; }
 """
-# Values on their way from here are newer than what comes back from the server until it has seen them: each change
-# has a turn, and an answer to an older one is not drawn.
+# What was moved here is newer than what comes back from the server until it has seen it: each change has a turn, and
+# an answer to an older one is not drawn. The next change waits for that answer, so that a slow browser or network
+# draws fewer rows instead of falling behind. Only the moved keys are sent: what was typed meanwhile stays.
 JS = """
 const memory = new WeakMap();
-const STEP = 0.1, WAIT = 90;
+const STEP = 0.1, WAIT = 90, PATIENCE = 3000;  // milliseconds between two changes, and until an answer counts as lost
 const short = value => String(Math.round(value * 1000) / 1000).replace("-", "\\u2212");
 export default function({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".bars");
   let own = memory.get(root);
-  if (!own) { own = { values: [], turn: 0, held: null, timer: null, sent: 0 }; memory.set(root, own); }
+  if (!own) {
+    own = { values: [], moved: {}, turn: 0, sent: 0, at: 0, held: null, timer: null, waiting: null };
+    memory.set(root, own);
+  }
   root.style.setProperty("--bar", data.colour);
   root.style.setProperty("--ink", data.ink);
   own.send = () => {
-    clearTimeout(own.timer); own.timer = null; own.sent = Date.now();
-    setTriggerValue("logits", { values: own.values.slice(), turn: own.turn });
+    clearTimeout(own.timer); clearTimeout(own.waiting);
+    own.timer = null; own.at = Date.now(); own.sent = own.turn;
+    own.waiting = setTimeout(() => own.answered(), PATIENCE);
+    setTriggerValue("logits", { moved: { ...own.moved }, turn: own.turn });
+  };
+  own.answered = () => {
+    clearTimeout(own.waiting); own.waiting = null;
+    if (own.turn > own.sent) own.sendSoon(); else own.moved = {};
+  };
+  own.sendSoon = () => {
+    if (own.timer || own.waiting) return;
+    own.timer = setTimeout(() => own.send(), Math.max(0, WAIT - (Date.now() - own.at)));
   };
   const change = (index, value) => {
     const next = Math.min(own.high, Math.max(own.low, Math.round(value / STEP) * STEP));
     if (Math.abs(next - own.values[index]) < 1e-9) return;
     own.values[index] = Math.round(next * 1000) / 1000;
-    own.turn = Math.max(own.turn + 1, Date.now());
-    draw();
-    if (!own.timer) own.timer = setTimeout(() => own.send(), Math.max(0, WAIT - (Date.now() - own.sent)));
+    own.moved[index] = own.values[index]; own.turn += 1;
+    draw(); own.sendSoon();
   };
   const at = event => {
     const box = root.getBoundingClientRect();
@@ -68,9 +83,9 @@ export default function({ data, parentElement, setTriggerValue }) {
       element.setPointerCapture(event.pointerId); own.held = index; change(index, at(event));
     };
     element.onpointermove = event => { if (own.held === index) change(index, at(event)); };
-    element.onpointerup = element.onpointercancel = () => {
+    element.onpointerup = element.onpointercancel = element.onlostpointercapture = () => {
       if (own.held !== index) return;
-      own.held = null; if (own.timer) own.send();
+      own.held = null; if (own.turn > own.sent) own.send();
     };
     element.onkeydown = event => {
       const big = event.shiftKey ? 1 : STEP, value = own.values[index];
@@ -105,8 +120,12 @@ export default function({ data, parentElement, setTriggerValue }) {
   if (!root.querySelector(".zero")) {
     root.innerHTML = '<div class="zero"></div><div class="name" aria-hidden="true">x = 0</div>';
   }
-  if (own.held === null && data.turn >= own.turn) {
+  if (data.turn >= own.sent && own.waiting) own.answered();
+  // A server that was started again counts from 0.
+  const forgotten = data.turn === 0 && !own.waiting && own.turn === own.sent;
+  if (own.held === null && (data.turn >= own.turn || forgotten)) {
     own.values = data.values.slice(); own.low = data.low; own.high = data.high;
+    own.turn = own.sent = data.turn;
   }
   root.classList.toggle("many", own.values.length > 14);
   const slots = root.querySelectorAll(".slot");
@@ -117,8 +136,11 @@ export default function({ data, parentElement, setTriggerValue }) {
 """
 
 
-def draggable(values: Sequence[float], palette: Palette, on_change: Callable[[list[float]], None]) -> None:
-    """Draw the bars; `on_change` gets all values when one was moved, about ten times a second while it moves."""
+def draggable(values: Sequence[float], palette: Palette, on_change: Callable[[dict[int, float]], None]) -> None:
+    """Draw the bars; `on_change` gets what was moved, place to logit, up to ten times a second while it moves.
+
+    Draw them after what shows their values: once they are drawn, the next change may come and end this run.
+    """
     bars = st.components.v2.component("draggable_bars", html=HTML, css=CSS, js=JS)
     low, high = _span(values)
     data = {
@@ -132,14 +154,22 @@ def draggable(values: Sequence[float], palette: Palette, on_change: Callable[[li
     bars(data=data, key=KEY, on_logits_change=lambda: _moved(on_change))
 
 
-def _moved(on_change: Callable[[list[float]], None]) -> None:
+def _moved(on_change: Callable[[dict[int, float]], None]) -> None:
     sent = st.session_state[KEY].get("logits")
-    values, turn = (sent.get("values"), sent.get("turn")) if isinstance(sent, Mapping) else (None, None)
-    # What a browser sends is not to be trusted: only finite numbers are taken.
-    numbers = isinstance(values, list) and all(isinstance(v, int | float) and np.isfinite(v) for v in values)
-    if numbers and values:
+    moved, turn = (sent.get("moved"), sent.get("turn")) if isinstance(sent, Mapping) else (None, None)
+    # What a browser sends is not to be trusted: only finite numbers at places from 0 are taken.
+    if isinstance(moved, Mapping) and moved and all(_usable(place, value) for place, value in moved.items()):
         st.session_state[TURN] = turn if isinstance(turn, int | float) else 0
-        on_change([float(v) for v in values])
+        on_change({int(place): float(value) for place, value in moved.items()})
+
+
+def _usable(place: object, value: object) -> bool:
+    return (
+        isinstance(place, str)
+        and place in PLACES
+        and isinstance(value, int | float)
+        and bool(np.isfinite(float(value)))
+    )
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:

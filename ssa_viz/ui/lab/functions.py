@@ -22,7 +22,7 @@ def all_functions(palette: Palette) -> None:
     """A card for each function of the registry, in its order."""
     st.markdown(
         "All of them keep these rules: a hidden key has weight 0 and no influence, a row without a visible key is all "
-        "zeros, and a larger logit never gets less weight."
+        "zeros, and of two keys the one with the larger x, as the formula has it, never gets less weight."
     )
     names = list(SCORING)
     for start in range(0, len(names), ACROSS):

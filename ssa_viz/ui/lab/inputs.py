@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -30,20 +31,20 @@ def logits(state: State) -> tuple[float, ...]:
         help="One number for each key that the query sees. Type them, drag the bars, or take a row from a model. "
         "Ctrl+Enter, or a click elsewhere, shows the result.",
     )
-    picks = st.columns([5, 6, 5])
-    with picks[0].popover("Examples", width="stretch"):
+    picks = st.container(horizontal=True, gap="small")
+    with picks.popover("Examples", width="stretch"):
         for label, example in PRESETS.items():
             st.button(label, key=f"preset_{label}", on_click=replace, args=(state, example), width="stretch")
-    with picks[1].popover("Model's row", width="stretch"):
+    with picks.popover("Model's row", width="stretch"):
         real.picker(lambda values: replace(state, format_numbers(values)))
-    picks[2].button(
+    picks.button(
         "Undo",
         icon=":material/undo:",
         width="stretch",
         disabled=not st.session_state.get(BEFORE),
         on_click=_undo,
         args=(state,),
-        help="Brings back the logits that an example, a model's row or a new key replaced.",
+        help="Brings back what an example, a model's row, a key more or less, or a reset replaced.",
     )
     parsed = parse(state["x"], limit=MOST_KEYS)
     if parsed.problems:
@@ -60,20 +61,23 @@ def logits(state: State) -> tuple[float, ...]:
 
 def bars(state: State, values: Sequence[float], palette: Palette) -> None:
     """The logits as bars to drag, with buttons for one key more or less."""
-    head = st.columns([6, 2, 2], vertical_alignment="bottom")
-    head[0].markdown("**Drag the logits**")
+    head = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    head.markdown("**Drag the logits**")
     more, fewer = [*values, 0.0], list(values[:-1])
-    head[1].button(
+    head.button(
         "Add key", key="add_key", on_click=replace, args=(state, format_numbers(more)), type="tertiary",
-        icon=":material/add:", disabled=len(values) >= MOST_KEYS, width="stretch",
+        icon=":material/add:", disabled=len(values) >= MOST_KEYS,
     )  # fmt: skip
-    head[2].button(
+    head.button(
         "Remove key", key="remove_key", on_click=replace, args=(state, format_numbers(fewer)), type="tertiary",
-        icon=":material/remove:", disabled=len(values) < 2, width="stretch",
+        icon=":material/remove:", disabled=len(values) < 2,
     )  # fmt: skip
 
-    def moved(to: list[float]) -> None:
-        state["x"] = format_numbers(to[:MOST_KEYS])
+    def moved(to: Mapping[int, float]) -> None:
+        typed = parse(state["x"], limit=MOST_KEYS)
+        if typed.problems or typed.left_out:  # they end here, so let Undo bring them back
+            _remember({"x": state["x"]})
+        state["x"] = format_numbers(to.get(place, x) for place, x in enumerate(typed.numbers))
 
     draggable(values, palette, moved)
 
@@ -104,20 +108,28 @@ def functions(state: State, palette: Palette) -> None:
 
 
 def reset(state: State) -> None:
-    """Give every slider the value that training starts from."""
-    for name, cls in SCORING.items():
-        for parameter in cls.parameters_spec:
-            state[property_of(name, parameter)] = parameter.default
+    """Give every slider the value that training starts from, and let Undo bring back these."""
+    defaults = {property_of(name, p): p.default for name, cls in SCORING.items() for p in cls.parameters_spec}
+    before = {name: state[name] for name in defaults}
+    if before != defaults:
+        _remember(before)
+        state.put(defaults)
 
 
 def replace(state: State, logits: str) -> None:
     """Show other logits, and let Undo bring back these."""
     if state["x"] != logits:
-        st.session_state[BEFORE] = [*st.session_state.get(BEFORE, []), state["x"]][-MOST_UNDO:]
+        _remember({"x": state["x"]})
         state["x"] = logits
+
+
+def _remember(values: dict[str, Any]) -> None:
+    """Let Undo bring these properties back."""
+    st.session_state[BEFORE] = [*st.session_state.get(BEFORE, []), values][-MOST_UNDO:]
 
 
 def _undo(state: State) -> None:
     remembered = st.session_state.get(BEFORE, [])
     if remembered:  # a fast second click can come after the last one was used
-        *st.session_state[BEFORE], state["x"] = remembered
+        *st.session_state[BEFORE], last = remembered
+        state.put(last)

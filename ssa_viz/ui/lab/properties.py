@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ssa_viz.inspect.lab import MOST_KEYS, Chosen
 from ssa_viz.scoring import SCORING, Parameter
 from ssa_viz.ui.state import Property, State, choice, names, switch, text, whole
+from ssa_viz.ui.typed import in_address
 
 START = "4 1 0.8 0.5 -0.2"
 PRESETS = {
@@ -43,7 +46,7 @@ def lab_state() -> State:
     return State(
         "lab",
         [
-            text("x", START, MOST_CHARACTERS),
+            replace(text("x", START, MOST_CHARACTERS), show=in_address),
             names("f", list(SCORING), FIRST_CHOSEN),
             choice("view", list(VIEWS), "magnify"),
             choice("factor", FACTORS, DEFAULT_FACTOR),

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from ssa_viz.errors import SSAVizError
+from ssa_viz.errors import InvalidInputError, SSAVizError
 from ssa_viz.inspect import Problem, lab
-from ssa_viz.sequence import parse
+from ssa_viz.sequence import label, parse
 from ssa_viz.tasks import TASKS
 from ssa_viz.tasks.base import numbers_within
 from ssa_viz.ui import cache
@@ -16,6 +16,7 @@ from ssa_viz.ui.markdown import plain
 
 SEQUENCE = "0.7 1.2 -0.4 0.9 1.6 0.3 1.1 70 -0.6 1.4 0.5 0.2"
 ERROR = "lab:model error"  # session key of why no row was taken
+LINE = (1.5, -0.5)  # slope and intercept where a model needs a line: those that the Numbers page starts with
 DIGITS = 4  # of a logit, enough to see where the weights go
 
 
@@ -34,6 +35,8 @@ def picker(take: Callable[[Sequence[float]], None]) -> None:
     columns[0].number_input("Layer", 0, model.layers - 1, model.layers - 1, key=f"lab_layer_{model.layers}")
     columns[1].number_input("Head", 0, model.heads - 1, 0, key=f"lab_head_{model.heads}")
     columns[2].number_input("Query", 1, 4096, 8, key="lab_query", help="Which number looks back, counted from 1.")
+    if not TASKS[config.train.task].boolean:
+        st.caption(f"These are the x of points on the line with slope {label(LINE[0])} and intercept {label(LINE[1])}.")
     where = (f"lab_layer_{model.layers}", f"lab_head_{model.heads}")
     st.button("Take this row", key="lab_take", type="primary", width="stretch", on_click=_take, args=(take, where))
     if error := st.session_state.get(ERROR):
@@ -49,12 +52,20 @@ def _take(take: Callable[[Sequence[float]], None], where: tuple[str, str]) -> No
 
 
 def _row(layer: int, head: int, query: int) -> list[float]:
+    """Raises SSAVizError for what the model cannot read, or a query that is not there."""
     listing = next(each for each in cache.catalogue() if each.name == st.session_state["lab_model"])
     loaded = cache.checkpoint(listing.folder)
     train = loaded.config.train
     most = numbers_within(train.model.context, train.prompt_format)
-    numbers = parse(st.session_state["lab_sequence"], limit=most).numbers
-    function = () if TASKS[train.task].boolean else (1.5, -0.5)
+    parsed = parse(st.session_state["lab_sequence"])
+    if parsed.problems:
+        raise InvalidInputError(parsed.problems[0].sentence)
+    numbers = parsed.numbers
+    if not 1 <= len(numbers) <= most:
+        raise InvalidInputError(f"this model reads 1 to {most} numbers, not {len(numbers)}")
+    if query > len(numbers):
+        raise InvalidInputError(f"query {query} is beyond the last of {len(numbers)} numbers")
+    function = () if TASKS[train.task].boolean else LINE
     reading = cache.read(loaded, Problem(train.task, train.prompt_format, numbers, function))
-    at = int(reading.reads[min(query, len(reading.reads)) - 1])
-    return [float(f"{x:.{DIGITS}g}") for x in lab.from_reading(reading, layer, head, at)]
+    logits = lab.from_reading(reading, layer, head, int(reading.reads[query - 1]))
+    return [float(f"{x:.{DIGITS}g}") for x in logits]

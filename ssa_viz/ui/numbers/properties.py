@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from ssa_viz.figures.scale import Scale
 from ssa_viz.model import VARIANTS
-from ssa_viz.sequence import LARGEST, SMALLEST, format_numbers, parse
+from ssa_viz.sequence import LARGEST, SMALLEST
 from ssa_viz.tasks import TASKS
 from ssa_viz.ui.state import State, choice, real, switch, text, whole
+from ssa_viz.ui.typed import in_address
 
 REPLACE, INSERT = "replace", "insert"
 MOST_CHARACTERS = 20_000  # of a typed sequence; far more than any model reads, and little enough to stay quick
-MOST_IN_ADDRESS = 2000  # characters of a sequence; browsers and proxies refuse much longer addresses
 EXAMPLES = {
     "every": {
         "A no from the third on": "0.7 1.2 -0.4 0.9 1.6 0.3 1.1 0.8 -0.6 1.4 0.5 0.2",
@@ -39,14 +39,6 @@ EXAMPLES = {
 def first_example(task: str) -> str:
     """The sequence that a task starts with."""
     return next(iter(EXAMPLES[task].values()))
-
-
-def in_address(typed: str) -> str:
-    """A typed sequence as the address holds it: as it is, or, if it is too long, its first numbers."""
-    if len(typed) <= MOST_IN_ADDRESS:
-        return typed
-    numbers = format_numbers(parse(typed).numbers)
-    return numbers if len(numbers) <= MOST_IN_ADDRESS else numbers[:MOST_IN_ADDRESS].rpartition(" ")[0]
 
 
 def numbers_state() -> State:

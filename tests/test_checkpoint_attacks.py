@@ -453,10 +453,10 @@ Change = Callable[[dict[str, Any]], object]
         (lambda d: d["scoring"]["params"]["b"][0].__setitem__(0, 0.8), "must be 0.7, as it is fixed"),
         (lambda d: d["scoring"]["params"].update(c=[]), "scoring.params.'c' is not a known field"),
         (
-            lambda d: d.update(schema_version=2),
-            "schema_version 2 is not one that is read (1); a newer version",
+            lambda d: d.update(schema_version=3),
+            "schema_version 3 is not one that is read (1, 2); a newer version",
         ),
-        (lambda d: d.update(schema_version=-1), "schema_version -1 is not one that is read (1)"),
+        (lambda d: d.update(schema_version=-1), "schema_version -1 is not one that is read (1, 2)"),
         (lambda d: d.update(schema_version="1"), "schema_version must be a whole number"),
         (lambda d: d.update(format="other"), "format must be 'ssa-viz-checkpoint', not 'other'"),
     ],

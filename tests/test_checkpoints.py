@@ -329,9 +329,9 @@ def test_room_is_checked_before_a_training(tmp_path: Path) -> None:
 # Versions of the schema.
 
 
-def test_fields_of_schema_version_1() -> None:
+def test_fields_of_schema_version_2() -> None:
     """If this fails, raise SCHEMA_VERSION and write the step from the old version into MIGRATIONS."""
-    assert schema.SCHEMA_VERSION == 1
+    assert schema.SCHEMA_VERSION == 2
     assert set(schema.MODEL_HINTS) == {
         *("variant", "layers", "heads", "width", "context"),
         *("scoring", "initial", "learnable", "positions", "readout", "init"),
@@ -339,18 +339,37 @@ def test_fields_of_schema_version_1() -> None:
     assert set(schema.TASK_FIELDS) == {"name", "prompt_format", "length"}
     assert set(schema.RUN_FIELDS) == {
         *("seed", "steps", "batch", "learning_rate", "warmup", "weight_decay", "clip"),
+        *("schedule", "first_length", "length_step", "length_every", "input_std", "precision"),
     }
 
 
-def test_an_older_version_goes_through_its_migration(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_1_had_one_schedule_and_no_curriculum(folder: Path) -> None:
+    model, config = trained()
+    checkpoints.save(folder, model, config, {})
+    path = folder / "config.json"
+    document = json.loads(path.read_text())
+    document["schema_version"] = 1
+    for name in ("schedule", "first_length", "length_step", "length_every", "input_std", "precision"):
+        del document["train"][name]
+    path.write_text(json.dumps(document))
+    assert checkpoints.load(folder).config.train == config
+    document["train"]["schedule"] = "linear"
+    path.write_text(json.dumps(document))
+    with pytest.raises(CheckpointError, match=r"train.schedule is not a known field"):
+        checkpoints.load(folder)
+
+
+def test_versions_go_through_their_migrations_one_by_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, config = trained()
     checkpoints.save(folder, model, config, {})
     path = folder / "config.json"
     document = json.loads(path.read_text())
     document["schema_version"] = 0
     document["train"]["lr"] = document["train"].pop("learning_rate")
+    for name in ("schedule", "first_length", "length_step", "length_every", "input_std", "precision"):
+        del document["train"][name]
     path.write_text(json.dumps(document))
-    with pytest.raises(CheckpointError, match=r"schema_version 0 is not one that is read \(1\)"):
+    with pytest.raises(CheckpointError, match=r"schema_version 0 is not one that is read \(1, 2\)"):
         checkpoints.load(folder)
 
     def rename(old: dict[str, object]) -> dict[str, object]:

@@ -82,7 +82,7 @@ def test_train_writes_a_checkpoint_and_tells_where(tmp_path: Path, capsys: pytes
     assert main(["train", *TINY, *options, "--out", str(folder)]) == 0
     captured = capsys.readouterr()
     assert captured.out == f"{folder}\n"
-    assert captured.err.startswith("step 3/3  loss ")
+    assert captured.err.splitlines()[-1].startswith("step 3/3  loss ")
     loaded = checkpoints.load(folder)
     run = loaded.config.train
     assert (run.task, run.prompt_format, run.seed, run.steps, run.batch, run.length) == ("some", "numbers", 11, 3, 5, 7)

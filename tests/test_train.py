@@ -13,7 +13,7 @@ from ssa_viz.model import Decoder, ModelConfig, build
 from ssa_viz.scoring import SCORING
 from ssa_viz.tasks import TASKS, Prompts, Task
 from ssa_viz.train import Finished, Progress, TrainConfig, train
-from ssa_viz.train.loop import learning_rate_factor
+from ssa_viz.train.training import learning_rate_factor
 
 TINY = ModelConfig(variant="attention_only", layers=1, heads=3, width=15, context=13, scoring="ssa")
 

@@ -17,7 +17,7 @@ from ssa_viz.model import Decoder
 from ssa_viz.train.config import TrainConfig
 
 FORMAT = "ssa-viz-checkpoint"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 CONFIG_FILE = "config.json"
 METRICS_FILE = "metrics.json"

@@ -23,9 +23,6 @@ from ssa_viz.train.config import TrainConfig
 
 Document = dict[str, Any]
 
-# Schema version → the function that turns a document of that version into one of the next. Whoever adds,
-# removes or renames a field of ModelConfig or TrainConfig raises SCHEMA_VERSION and adds the step here.
-MIGRATIONS: dict[int, Callable[[Document], Document]] = {}
 
 TASK_FIELDS = {"name": "task", "prompt_format": "prompt_format", "length": "length"}  # document → TrainConfig
 MODEL_HINTS = get_type_hints(ModelConfig)
@@ -39,21 +36,64 @@ VERSION = re.compile(r"[A-Za-z0-9._+-]{1,100}")
 T = TypeVar("T")
 
 
+def _from_1(document: Document) -> Document:
+    """Version 2 lets a run choose its schedule, curriculum, σ and precision; before, all runs had these."""
+    added = {
+        "schedule": "cosine",
+        "first_length": 0,
+        "length_step": 2,
+        "length_every": 2000,
+        "input_std": 1.0,
+        "precision": "float32",
+    }
+    run = _typed("train", document.get("train"), dict)
+    unknown = [name for name in added if name in run]
+    if unknown:
+        raise InvalidInputError(f"train.{unknown[0]} is not a known field")
+    return {**document, "train": {**run, **added}}
+
+
+# Schema version → the function that turns a document of that version into one of the next. Whoever adds,
+# removes or renames a field of ModelConfig or TrainConfig raises SCHEMA_VERSION and adds the step here.
+MIGRATIONS: dict[int, Callable[[Document], Document]] = {1: _from_1}
+
+
 def to_document(config: CheckpointConfig) -> Document:
     """The document that `from_document` reads as `config`."""
-    train, model = config.train, config.train.model
     return {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
         "name": config.name,
-        "model": {name: _plain(getattr(model, name)) for name in MODEL_HINTS},
-        "scoring": {"name": model.scoring, "params": dict(config.scoring)},
-        "task": {name: getattr(train, field) for name, field in TASK_FIELDS.items()},
-        "train": {name: getattr(train, name) for name in RUN_FIELDS},
+        "scoring": {"name": config.train.model.scoring, "params": dict(config.scoring)},
+        **recipe_to_document(config.train),
         "library_version": config.library_version,
         "torch_version": config.torch_version,
         "weights": {"file": WEIGHTS_FILE, "sha256": config.sha256, "bytes": config.weight_bytes},
     }
+
+
+def recipe_to_document(train: TrainConfig) -> Document:
+    """The sections model, task and train, which `recipe_from_document` reads as `train`."""
+    return {
+        "model": {name: _plain(getattr(train.model, name)) for name in MODEL_HINTS},
+        "task": {name: getattr(train, field) for name, field in TASK_FIELDS.items()},
+        "train": {name: getattr(train, name) for name in RUN_FIELDS},
+    }
+
+
+def recipe_from_document(document: Document) -> TrainConfig:
+    """Read the sections model, task and train; every field must be there and of its type.
+
+    Raises:
+        InvalidInputError, UnknownNameError: naming what is wrong.
+    """
+    for section in ("model", "task", "train"):
+        _typed(section, document.get(section), dict)
+    model = ModelConfig(**_fields("model", document["model"], MODEL_HINTS))
+    task_hints = {name: TRAIN_HINTS[field] for name, field in TASK_FIELDS.items()}
+    task = _fields("task", document["task"], task_hints)
+    run = _fields("train", document["train"], {name: TRAIN_HINTS[name] for name in RUN_FIELDS})
+    return TrainConfig(model=model, **{TASK_FIELDS[name]: value for name, value in task.items()}, **run)
 
 
 def from_document(document: Document, folder: Path) -> CheckpointConfig:
@@ -76,11 +116,7 @@ def from_document(document: Document, folder: Path) -> CheckpointConfig:
             raise InvalidInputError(f"{version} must be a version number, not {_brief(document[version])}")
     if not NAME.fullmatch(document["name"]):
         raise InvalidInputError(f"name may have letters, digits, '.', '_' and '-', not {_brief(document['name'])}")
-    model = ModelConfig(**_fields("model", document["model"], MODEL_HINTS))
-    task_hints = {name: TRAIN_HINTS[field] for name, field in TASK_FIELDS.items()}
-    task = _fields("task", document["task"], task_hints)
-    run = _fields("train", document["train"], {name: TRAIN_HINTS[name] for name in RUN_FIELDS})
-    train = TrainConfig(model=model, **{TASK_FIELDS[name]: value for name, value in task.items()}, **run)
+    train = recipe_from_document(document)
     weights = _fields("weights", document["weights"], {"file": str, "sha256": str, "bytes": int})
     if weights["file"] != WEIGHTS_FILE:
         raise InvalidInputError(f"weights.file must be {WEIGHTS_FILE!r}, not {_brief(weights['file'])}")
@@ -91,7 +127,7 @@ def from_document(document: Document, folder: Path) -> CheckpointConfig:
     return CheckpointConfig(
         name=document["name"],
         train=train,
-        scoring=_scoring(document["scoring"], model),
+        scoring=_scoring(document["scoring"], train.model),
         sha256=weights["sha256"],
         weight_bytes=weights["bytes"],
         library_version=document["library_version"],

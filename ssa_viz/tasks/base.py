@@ -158,7 +158,8 @@ class Task(ABC):
         prompt_format: str,
         shift: Shift | None = None,
     ) -> Prompts:
-        """A batch of prompts of `length` numbers (an inserted outlier makes it one more), drawn from `generator`.
+        """A batch of prompts of `length` numbers (an inserted outlier makes it one more), drawn from `generator` on its
+        own device; `reads` stays on the CPU. A GPU's generator draws other numbers than the CPU's from one seed.
 
         Raises:
             InvalidInputError: batch or length below 1, or what `layout` and `Outlier.apply` refuse.
@@ -196,13 +197,14 @@ class Quantifier(Task):
         """|N(0, σ²)| whose first decisive sign is at a place drawn uniformly from 0…N (N: nowhere); signs after it
         are a fair coin. With independent signs nearly every long prompt would be settled within four numbers and a
         constant answer would look good."""
-        size = torch.randn(batch, length, generator=generator).abs() * shift.input_std
-        first = torch.randint(0, length + 1, (batch, 1), generator=generator)
-        coin = torch.where(torch.rand(batch, length, generator=generator) < 0.5, 1.0, -1.0)
-        place = torch.arange(length)
+        device = generator.device
+        size = torch.randn(batch, length, generator=generator, device=device).abs() * shift.input_std
+        first = torch.randint(0, length + 1, (batch, 1), generator=generator, device=device)
+        coin = torch.where(torch.rand(batch, length, generator=generator, device=device) < 0.5, 1.0, -1.0)
+        place = torch.arange(length, device=device)
         sign = torch.where(place < first, -float(self.decisive_sign), coin)
         sign = torch.where(place == first, float(self.decisive_sign), sign)
-        return size * sign, torch.empty(batch, 0)
+        return size * sign, torch.empty(batch, 0, device=device)
 
     def settled(self, numbers: Tensor) -> Tensor:
         """Where an earlier number had already settled the answer, boolean (B, N)."""

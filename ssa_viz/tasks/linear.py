@@ -23,8 +23,8 @@ class Linear(Task):
     function_size = 2
 
     def draw(self, batch: int, length: int, shift: Shift, generator: Generator) -> tuple[Tensor, Tensor]:
-        numbers = torch.randn(batch, length, generator=generator) * shift.input_std
-        function = torch.randn(batch, 2, generator=generator) * shift.function_std
+        numbers = torch.randn(batch, length, generator=generator, device=generator.device) * shift.input_std
+        function = torch.randn(batch, 2, generator=generator, device=generator.device) * shift.function_std
         return numbers, function
 
     def answers(self, numbers: Tensor, function: Tensor) -> Tensor:

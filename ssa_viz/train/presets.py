@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 from ssa_viz.errors import UnknownNameError
 from ssa_viz.model import ModelConfig
 from ssa_viz.train.config import TrainConfig
@@ -46,3 +49,57 @@ def shipped(task: str, variant: str, scoring: str, seed: int) -> TrainConfig:
 def checkpoint_name(task: str, variant: str, scoring: str) -> str:
     """The folder of a shipped checkpoint inside models/."""
     return f"{task}-{variant}-{scoring}"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A recipe of the Train page.
+
+    Attributes:
+        label, text: for people.
+        recipe: task, scoring function and seed → the run.
+    """
+
+    label: str
+    text: str
+    recipe: Callable[[str, str, int], TrainConfig]
+
+
+def _classroom(task: str, scoring: str, seed: int) -> TrainConfig:
+    """The shipped recipe, cut to what two cores do while a class watches."""
+    if task == "linear":
+        return replace(shipped(task, "transformer", scoring, seed), steps=600, batch=32)
+    return replace(shipped(task, "attention_only", scoring, seed), steps=800)
+
+
+def _careful(task: str, scoring: str, seed: int) -> TrainConfig:
+    """The shipped recipe, longer."""
+    variant = "transformer" if task == "linear" else "attention_only"
+    return replace(shipped(task, variant, scoring, seed), steps=6000)
+
+
+def _paper(task: str, scoring: str, seed: int) -> TrainConfig:
+    """The paper's: 12 layers, 8 heads, width 256, Adam, prompts that grow from 11 to 41 numbers with their labels."""
+    return TrainConfig(
+        model=ModelConfig(variant="transformer", layers=12, heads=8, width=256, context=81, scoring=scoring),
+        task=task,
+        prompt_format="labelled",
+        length=41,
+        seed=seed,
+        steps=500_001,
+        batch=64,
+        learning_rate=1e-4,
+        warmup=0,
+        weight_decay=0.0,
+        schedule="constant",
+        first_length=11,
+        length_step=2,
+        length_every=2000,
+    )
+
+
+PRESETS = {
+    "classroom": Preset("Classroom", "About a minute for two functions on two cores.", _classroom),
+    "careful": Preset("Careful", "About ten minutes for two functions on two cores.", _careful),
+    "paper": Preset("Paper", "The paper's size and length; for a GPU.", _paper),
+}

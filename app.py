@@ -5,7 +5,7 @@ import streamlit as st
 from ssa_viz.ui.numbers import evidence, inputs, more, views
 from ssa_viz.ui.numbers.answers import answers
 from ssa_viz.ui.numbers.properties import numbers_state
-from ssa_viz.ui.numbers.sides import load_sides, read_sides, reads_up_to, variants
+from ssa_viz.ui.numbers.sides import chosen_sides, offers, read_sides, reads_up_to, variants
 from ssa_viz.ui.setup import set_up
 
 palette = set_up("Numbers")
@@ -14,14 +14,16 @@ unusable = state.restore()
 
 st.title("Watch attention collapse")
 st.markdown(
-    "Two models learned the same task from the same examples; only the function that turns attention logits into "
+    "Models learned the same task from the same examples; only the function that turns attention logits into "
     "weights differs. Type numbers, inject a 70, and see where each one looks."
 )
 if unusable:
     st.warning(f"The address asked for something that does not exist ({', '.join(unusable)}); the default is shown.")
 
-inputs.sidebar(state, variants(state["task"]))
-sides = load_sides(state["task"], state["arch"], palette)
+inputs.task(state)
+offered = offers(state["task"])
+inputs.sidebar(state, variants(state["task"], offered), offered)
+sides = chosen_sides(state["task"], state["arch"], state["m"], offered, palette)
 most, prompt_format = reads_up_to(sides, state["task"])
 
 left, right = st.columns(2, gap="large")

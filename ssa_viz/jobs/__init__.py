@@ -12,14 +12,15 @@ runs/<id>/model.safetensors, config.json, metrics.json     the finished checkpoi
 from ssa_viz.jobs.control import create, discard, export, pause, rename, restore, resume, stop
 from ssa_viz.jobs.folder import RunConfig, read_run
 from ssa_viz.jobs.listing import Listed, listed, runs
-from ssa_viz.jobs.queue import start_waiting
-from ssa_viz.jobs.records import Records, probe_at, probe_steps
+from ssa_viz.jobs.queue import runs_at_once, start_waiting
+from ssa_viz.jobs.records import Picture, Records, probe_at, probe_steps
 from ssa_viz.jobs.status import ACTIVE, Status, read_status
 from ssa_viz.jobs.worker import work
 
 __all__ = [
     "ACTIVE",
     "Listed",
+    "Picture",
     "Records",
     "RunConfig",
     "Status",
@@ -36,6 +37,7 @@ __all__ = [
     "restore",
     "resume",
     "runs",
+    "runs_at_once",
     "start_waiting",
     "stop",
     "work",

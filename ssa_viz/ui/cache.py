@@ -24,6 +24,9 @@ from ssa_viz.inspect import Problem, Reading, Sweep
 
 MODELS = Path(os.environ.get("SSA_VIZ_MODELS") or Path(__file__).resolve().parents[2] / "models")
 
+# Where training runs live: in runs/, or in the folder that SSA_VIZ_RUNS names.
+RUNS = Path(os.environ.get("SSA_VIZ_RUNS") or Path(__file__).resolve().parents[2] / "runs")
+
 FILES = (CONFIG_FILE, METRICS_FILE, WEIGHTS_FILE)
 
 T = TypeVar("T")

@@ -14,6 +14,7 @@ ICON = Path(__file__).with_name("icon.png")
 PAGES = (
     ("app.py", "Numbers", ":material/grid_on:"),
     ("pages/scoring.py", "Scoring lab", ":material/function:"),
+    ("pages/train.py", "Train", ":material/model_training:"),
     ("pages/guide.py", "Guide", ":material/menu_book:"),
     ("pages/models.py", "Models", ":material/deployed_code:"),
 )

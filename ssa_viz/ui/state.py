@@ -122,19 +122,19 @@ class State:
     def restore(self) -> list[str]:
         """Give every property its value, before any widget is drawn.
 
-        In order: what the session holds, unless the visitor has just come from another page; what it held when this
-        page was last left (Streamlit forgets a widget that is not drawn, or leaves it empty); the address on the first
-        visit; the default.
+        In order: what the session holds, unless the visitor has just come from another page; the address, on the first
+        visit and when a link from another page has one; what the session held when this page was last left (Streamlit
+        forgets a widget that is not drawn, or leaves it empty); the default.
 
         Returns:
             The names of what the address gave and could not be used.
         """
         kept: dict[str, Any] | None = st.session_state.get(self._kept)
         unusable: list[str] = []
-        if kept is None:
+        arrived = st.session_state.get(LAST_PAGE) != self._page
+        if kept is None or (arrived and st.query_params.to_dict()):
             kept, unusable = self._from_address()
             st.session_state[self._kept] = kept
-        arrived = st.session_state.get(LAST_PAGE) != self._page
         st.session_state[LAST_PAGE] = self._page
         for name, prop in self._properties.items():
             if arrived or st.session_state.get(self.key(name)) is None:

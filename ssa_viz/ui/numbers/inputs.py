@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -12,6 +13,7 @@ from ssa_viz.sequence import Parsed, format_number, format_numbers, parse
 from ssa_viz.tasks import TASKS, Outlier
 from ssa_viz.ui.markdown import plain
 from ssa_viz.ui.numbers.properties import EXAMPLES, INSERT, REPLACE, first_example
+from ssa_viz.ui.numbers.sides import MOST_SIDES, Offer
 from ssa_viz.ui.state import State
 from ssa_viz.ui.typed import problem_list
 
@@ -23,8 +25,8 @@ MOST_UNDO = 50
 VARIANT_LABELS = {"attention_only": "Attention only", "transformer": "Transformer"}
 
 
-def sidebar(state: State, variants: list[str]) -> None:
-    """Task, architecture and colour scale; `variants` are the architectures that the task has checkpoints for."""
+def task(state: State) -> None:
+    """Which task, at the top of the sidebar."""
     with st.sidebar:
         st.selectbox(
             "Task",
@@ -36,11 +38,27 @@ def sidebar(state: State, variants: list[str]) -> None:
             on_change=_task_changed,
             args=(state,),
         )
+
+
+def sidebar(state: State, variants: list[str], offered: Mapping[str, Offer]) -> None:
+    """Architecture, models and colour scale; `variants` are the architectures that the task has checkpoints for."""
+    with st.sidebar:
         if state["arch"] not in variants:
             state["arch"] = variants[0]
         st.radio("Architecture", variants, key=state.key("arch"), format_func=lambda name: VARIANT_LABELS[name])
         if len(variants) == 1:
             st.caption(f"{TASKS[state['task']].label} has models of this architecture only.")
+        fitting = [id_ for id_, offer in offered.items() if offer.run.model.variant == state["arch"]]
+        state["m"] = [id_ for id_ in state["m"] if id_ in fitting][:MOST_SIDES]
+        st.multiselect(
+            "Models",
+            fitting,
+            key=state.key("m"),
+            format_func=lambda id_: offered[id_].name,
+            max_selections=MOST_SIDES,
+            placeholder="The shipped Softmax and SSA",
+            help="Up to four at once: the shipped ones, and your own from the Train page.",
+        )
         st.radio(
             "Colour scale of the weights",
             [scale.value for scale in Scale],

@@ -1,0 +1,1 @@
+"""The Train page's parts, in the order in which it draws them."""

@@ -28,7 +28,8 @@ Figure = dict[str, Any]
 
 @contextmanager
 def serving(app: Path, log: Path) -> Iterator[str]:
-    """Run a Streamlit app on a free port, its output in `log`; the address, until the block ends.
+    """Run a Streamlit app on a free port, its output in `log`, its training in runs/ beside it; the address, until the
+    block ends.
 
     Raises:
         RuntimeError: when the app does not answer in time; the message holds its log.
@@ -50,7 +51,7 @@ def serving(app: Path, log: Path) -> Iterator[str]:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", str(app), *flags],
             cwd=ROOT,
-            env={**inherited, **threads, "PYTHONUNBUFFERED": "1"},
+            env={**inherited, **threads, "PYTHONUNBUFFERED": "1", "SSA_VIZ_RUNS": str(log.parent / "runs")},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

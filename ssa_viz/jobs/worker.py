@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import signal
@@ -120,7 +121,8 @@ class _Leader(_Follower):
         super().__init__(folder, run)
         self.report = report
         self.before = 0.0  # seconds of training in earlier processes
-        self.started = self.saved = self.looked = time.monotonic()
+        self.started = self.saved = time.monotonic()
+        self.looked = -math.inf
         self.beat = _Heartbeat(folder, Status(RUNNING))
 
     @property
@@ -130,6 +132,9 @@ class _Leader(_Follower):
     def begin(self) -> None:
         step = self.training.step
         checkpoints.check_room(self.folder, self.run.train.model)
+        for left in self.folder.glob(".*.tmp"):  # by a process that was killed while it wrote
+            if f".{os.getpid()}." not in left.name:
+                left.unlink(missing_ok=True)
         records.forget_after(self.folder, step)
         known = records.Records(self.folder)
         known.update()

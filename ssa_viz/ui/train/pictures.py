@@ -223,15 +223,15 @@ def _has(picture: jobs.Picture, head: tuple[int, int]) -> bool:
 
 
 def _chosen_step(place: Any, every: list[int]) -> int:
-    """The step that the pictures are of: the last, unless a person went back."""
-    key = "train_step"
-    newest = every[-1]
-    if st.session_state.get(key) not in every:
-        st.session_state[key] = newest
+    """The step that the pictures are of: the last, also when there are more by now, unless a person went back."""
+    key, last = "train_step", "train:last step"
+    if st.session_state.get(key) in (None, st.session_state.get(last)) or st.session_state[key] not in every:
+        st.session_state[key] = every[-1]
+    st.session_state[last] = every[-1]
     if len(every) == 1:
-        place.caption("Step 0, before the training")
-        return newest
-    place.select_slider("Step", every, key=key, format_func=lambda step: f"{step:,}")
+        place.caption(f"Step {every[0]:,}")
+    else:
+        place.select_slider("Step", every, key=key, format_func=lambda step: f"{step:,}")
     return int(st.session_state[key])
 
 

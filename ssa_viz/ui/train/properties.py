@@ -163,7 +163,7 @@ def wanted(state: State) -> Wanted:
             f"{len(state['f'])} functions with {len(seeds)} seeds are {len(state['f']) * len(seeds)} runs, more than "
             f"the {MOST_RUNS} that are started at once."
         )
-    if result.errors or seeds is None:
+    if result.errors or seeds is None or threads is None:
         return result
     values: dict[str, dict[str, object]] = {"model": {}, "train": {}}
     for name, setting in SETTINGS.items():
@@ -181,7 +181,7 @@ def wanted(state: State) -> Wanted:
                 train = TrainConfig(model=model, task=state["task"], seed=seed, **values["train"])  # type: ignore[arg-type]
                 name = f"{SCORING[scoring].label}{f' · seed {seed}' if len(seeds) > 1 else ''}"
                 run = RunConfig(
-                    train, name, state["device"], int(threads or 1), comparison=comparison,
+                    train, name, state["device"], int(threads), comparison=comparison,
                     created=now + 1e-3 * len(result.runs),
                 )  # fmt: skip
             except SSAVizError as error:
@@ -221,6 +221,8 @@ def _field_of(sentence: str) -> str:
     fields |= {of: name for name, (_, _, of, _) in CHOICES.items()}
     if first in fields:
         return fields[first]
+    if first in ("threads", "device"):
+        return first
     if "context" in sentence:
         return "length"
     if "prompt format" in sentence:

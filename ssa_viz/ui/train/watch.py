@@ -29,6 +29,7 @@ STYLE = """
 [data-stale="true"] { opacity: 1 !important; transition: none !important; }
 </style>
 """
+REFUSED = "train:refused control"  # session key: why a button did nothing
 GOING = (*jobs.ACTIVE, QUEUED)
 
 
@@ -45,6 +46,8 @@ def watch(state: State, palette: Palette, comparison: list[Listed]) -> None:
         watched = [read(each, palette) for each in now]
         _verdict(watched, still)
         _cards(watched)
+        if refused := st.session_state.pop(REFUSED, None):
+            st.error(plain(refused[:1].upper() + refused[1:]), icon=":material/error:")
         if still:
             pictures.moving(state, watched, palette)
         else:
@@ -140,4 +143,4 @@ def _do(act: Callable[[Path], None], folder: Path) -> None:
     try:
         act(folder)
     except SSAVizError as error:
-        st.toast(plain(str(error)), icon=":material/error:")
+        st.session_state[REFUSED] = str(error)

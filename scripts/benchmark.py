@@ -1,6 +1,6 @@
 """Measure the app and the model on this machine, one line each, with what we aim at beside it.
 
-    python scripts/benchmark.py [--quick] [--markdown] [--only server browser forward scoring] [--threads 1]
+    python scripts/benchmark.py [--quick] [--markdown] [--only server browser forward scoring train] [--threads 1]
 
 docs/benchmarks.md says what each line means. The exit status does not depend on the numbers: only a measurement
 that could not be made is a failure.
@@ -21,7 +21,7 @@ from benchmark_line import Line, markdown
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-PARTS = ("server", "browser", "forward", "scoring")
+PARTS = ("server", "browser", "forward", "scoring", "train")
 EDITS, QUICK_EDITS = 30, 5
 VERSIONS = ("torch", "streamlit", "plotly", "numpy", "transformers")
 
@@ -51,6 +51,7 @@ def measure(parts: list[str], *, quick: bool) -> Iterator[Line]:
     import benchmark_forward
     import benchmark_page
     import benchmark_scoring
+    import benchmark_train
 
     edits = QUICK_EDITS if quick else EDITS
     with tempfile.TemporaryDirectory() as name:
@@ -66,6 +67,8 @@ def measure(parts: list[str], *, quick: bool) -> Iterator[Line]:
         yield from benchmark_forward.forward(quick=quick)
     if "scoring" in parts:
         yield from benchmark_scoring.scoring(quick=quick)
+    if "train" in parts:
+        yield from benchmark_train.train(quick=quick)
 
 
 def machine(threads: int) -> str:

@@ -381,7 +381,7 @@ def torchrun(folder: Path) -> subprocess.Popen[str]:
 
 def test_two_processes_train_what_one_does_and_a_killed_one_ends_both(tmp_path: Path) -> None:
     wanted = run(steps=600, every=50, probe_every=300)
-    one, two = prepared(tmp_path, wanted, "one"), prepared(tmp_path, wanted, "two")
+    one, two = prepared(tmp_path / "alone", wanted), prepared(tmp_path, wanted, "two")
     first = torchrun(two)
     until(lambda: jobs.read_status(two).step > 50, "it trains")
     leader = jobs.read_status(two).pid

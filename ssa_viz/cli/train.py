@@ -18,6 +18,7 @@ from ssa_viz.jobs.folder import RUN_FILE, RunConfig, read_run, write_run
 from ssa_viz.jobs.records import METRICS_FILE, PROBE_FILE, probe_steps
 from ssa_viz.jobs.status import FAILED, FINISHED, INTERRUPTED, PAUSED, STOPPED, forget_request
 from ssa_viz.train import Progress, TrainConfig
+from ssa_viz.train.devices import check_precision
 from ssa_viz.train.presets import checkpoint_name
 from ssa_viz.train.ranks import joined, leading
 
@@ -84,6 +85,7 @@ def _prepare(arguments: argparse.Namespace) -> Path:
     run = replace(read_run(source.parent), train=config, **given) if own and source else RunConfig(config, **given)
     if not leading():
         return folder
+    check_precision(config.precision, run.device)
     there = jobs.listed(folder) if (folder / RUN_FILE).exists() else None
     if arguments.force:
         _clear(folder)

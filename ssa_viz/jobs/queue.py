@@ -16,6 +16,7 @@ from ssa_viz.jobs.status import FAILED, QUEUED, STARTING, Status, read_status, w
 
 AT_ONCE = "SSA_VIZ_RUNS_AT_ONCE"
 QUEUE_LOCK = ".queue.lock"
+TORCHRUN = ("WORLD_SIZE", "RANK", "LOCAL_", "GROUP_", "ROLE_", "MASTER_", "TORCHELASTIC_", "TORCH_NCCL_")
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -66,9 +67,17 @@ def _launch(folder: Path, status: Status) -> None:
     """Start the run's process, with a session of its own so that it outlives this one."""
     write_status(folder, Status(STARTING, status.step, status.seconds))
     command = [sys.executable, "-m", "ssa_viz", "train", "--config", str((folder / RUN_FILE).resolve()), "--quiet"]
+    # A run that torchrun started may start this one, which is not to wait for that one's company.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(TORCHRUN)}
     with (folder / LOG_FILE).open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=PACKAGE_ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            command,
+            cwd=PACKAGE_ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     # Without this a process that has ended stays in the table for as long as this one lives.
     threading.Thread(target=process.wait, daemon=True).start()

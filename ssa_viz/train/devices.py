@@ -20,6 +20,23 @@ def devices() -> dict[str, str]:
     return found
 
 
+def check_precision(precision: str, device: str) -> None:
+    """Refuse bfloat16 on a processor without instructions for it, where a step takes ten times as long and more.
+
+    Raises:
+        InvalidInputError: it is one.
+    """
+    if precision == "bfloat16" and device == "cpu" and not _has_bfloat16():
+        raise InvalidInputError(
+            "precision bfloat16 is many times slower than float32 on this processor, which has no instructions for it; "
+            "choose float32"
+        )
+
+
+def _has_bfloat16() -> bool:
+    return any(bool(value) and name.endswith("_bf16") for name, value in torch.cpu.get_capabilities().items())
+
+
 def device_named(name: str) -> torch.device:
     """The device called `name`: cpu, cuda, cuda:1, mps.
 

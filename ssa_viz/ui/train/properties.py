@@ -15,6 +15,7 @@ from ssa_viz.tasks import TASKS
 from ssa_viz.tasks.base import FORMATS
 from ssa_viz.train import TrainConfig
 from ssa_viz.train.config import PRECISIONS, SCHEDULES
+from ssa_viz.train.devices import check_precision
 from ssa_viz.train.presets import PRESETS
 from ssa_viz.ui.state import State, choice, names, switch, text
 
@@ -178,6 +179,7 @@ def wanted(state: State) -> Wanted:
         for seed in seeds:
             try:
                 model = ModelConfig(**values["model"], scoring=scoring, initial=start[0], learnable=start[1])  # type: ignore[arg-type]
+                check_precision(state["precision"], state["device"])
                 train = TrainConfig(model=model, task=state["task"], seed=seed, **values["train"])  # type: ignore[arg-type]
                 name = f"{SCORING[scoring].label}{f' · seed {seed}' if len(seeds) > 1 else ''}"
                 run = RunConfig(

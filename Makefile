@@ -26,7 +26,7 @@ run: app ## start the app on this machine (PORT=8501)
 
 test: lint ## check style and types, then run every test, in a real browser too
 	@chromium="$$($(PY) scripts/chromium.py)" || exit 1; \
-	SSA_VIZ_CHROMIUM="$$chromium" OMP_NUM_THREADS=1 $(PY) -m pytest
+	SSA_VIZ_CHROMIUM="$$chromium" OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 lint: dev ## check style and types
 	$(PY) -m ruff check .

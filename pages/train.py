@@ -11,7 +11,7 @@ from ssa_viz.ui.train.watched import shown
 
 palette = set_up("Train")
 state = train_state()
-unusable = state.restore()
+unusable = form.unusable(state.restore())
 st.html(watch.STYLE)
 
 st.title("Train")

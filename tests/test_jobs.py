@@ -331,6 +331,15 @@ def test_broken_runs_are_listed_and_break_nothing(tmp_path: Path, monkeypatch: p
     assert jobs.work(good).state == FINISHED
 
 
+def test_a_process_that_ends_at_once_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = prepared(tmp_path, dataclasses.replace(run(), device="cuda:9"))
+    monkeypatch.setattr("ssa_viz.jobs.queue.PACKAGE_ROOT", tmp_path)  # where no ssa_viz can be found
+    monkeypatch.setenv("PYTHONPATH", "")
+    jobs.start_waiting(tmp_path)
+    until(lambda: jobs.read_status(folder).state == FAILED, "its end is told")
+    assert "No module named ssa_viz" in jobs.read_status(folder).sentence
+
+
 def test_records_survive_a_torn_line_and_are_read_on(tmp_path: Path) -> None:
     folder = prepared(tmp_path, run())
     killed_after(folder, 30)

@@ -233,6 +233,17 @@ def weights_after(config: TrainConfig, probe_every: int) -> str:
     return weights(finished.model)
 
 
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_compiled_steps_learn_what_plain_ones_do() -> None:
+    config = tiny(model=dataclasses.replace(TINY, scoring="entmax15"), first_length=5, steps=6)
+    plain, compiled = (Training(config, compiled=compiled) for compiled in (False, True))
+    for run in (plain, compiled):
+        while not run.done:
+            run.advance()
+    assert compiled.progress().loss == pytest.approx(plain.progress().loss, rel=1e-4)
+    assert set(compiled.state().tensors) == set(plain.state().tensors)
+
+
 def test_unknown_devices_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="there is no device 'cuda:7' here; there is: cpu"):
         Training(tiny(), device="cuda:7")

@@ -22,7 +22,7 @@ from ssa_viz.train.devices import check_precision
 from ssa_viz.train.presets import checkpoint_name
 from ssa_viz.train.ranks import joined, leading
 
-RUN_OPTIONS: tuple[str, ...] = ("name", "threads", "every", "probe_every", "snapshot_seconds", "device")
+RUN_OPTIONS: tuple[str, ...] = ("name", "threads", "every", "probe_every", "snapshot_seconds", "device", "compiled")
 
 
 def add_train(command: argparse.ArgumentParser) -> None:
@@ -48,6 +48,13 @@ def add_train(command: argparse.ArgumentParser) -> None:
         type=float,
         default=argparse.SUPPRESS,
         help=f"between two saved states; default {RunConfig(TrainConfig()).snapshot_seconds:g}",
+    )
+    command.add_argument(
+        "--compile",
+        dest="compiled",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="PyTorch's compiler, with CUDA graphs on a GPU; a minute for each length of prompts first",
     )
     command.add_argument("--quiet", action="store_true", help="no progress")
 

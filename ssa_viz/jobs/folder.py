@@ -40,6 +40,7 @@ class RunConfig:
         snapshot_seconds: between two saved states.
         comparison: the runs that were started together share it.
         created: Unix time.
+        compiled: whether PyTorch's compiler is used, which pays on a GPU.
 
     Raises:
         InvalidInputError: on construction, for what cannot be.
@@ -54,6 +55,7 @@ class RunConfig:
     snapshot_seconds: float = 20.0
     comparison: str = ""
     created: float = field(default_factory=time.time)
+    compiled: bool = False
 
     def __post_init__(self) -> None:
         if len(self.name) > MOST_NAME or not self.name.isprintable():
@@ -81,7 +83,14 @@ class RunConfig:
 
 
 OWN = tuple(f.name for f in fields(RunConfig) if f.name != "train")
-KINDS: Mapping[str, type] = {"name": str, "device": str, "comparison": str, "snapshot_seconds": float, "created": float}
+KINDS: Mapping[str, type] = {
+    "name": str,
+    "device": str,
+    "comparison": str,
+    "snapshot_seconds": float,
+    "created": float,
+    "compiled": bool,
+}
 
 
 def write_run(folder: Path, run: RunConfig) -> None:
@@ -114,7 +123,7 @@ def read_run(folder: Path) -> RunConfig:
         for name in OWN:
             kind, value = KINDS.get(name, int), document.get(name)
             accepted = (int, float) if kind is float else kind
-            if not isinstance(value, accepted) or isinstance(value, bool):
+            if not isinstance(value, accepted) or isinstance(value, bool) != (kind is bool):
                 raise InvalidInputError(f"{name} is missing or of the wrong type")
             own[name] = kind(value)
         return RunConfig(train=recipe_from_document(document), **own)

@@ -6,13 +6,15 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock
 
 from ssa_viz.errors import CheckpointError, InvalidInputError
 from ssa_viz.jobs.folder import LOG_FILE, RUN_FILE, read_run
-from ssa_viz.jobs.status import FAILED, QUEUED, STARTING, Status, read_status, write_status
+from ssa_viz.jobs.status import FAILED, QUEUED, STARTING, Status, is_worked_on, read_status, write_status
 
 AT_ONCE = "SSA_VIZ_RUNS_AT_ONCE"
 QUEUE_LOCK = ".queue.lock"
@@ -80,4 +82,15 @@ def _launch(folder: Path, status: Status) -> None:
             start_new_session=True,
         )
     # Without this a process that has ended stays in the table for as long as this one lives.
-    threading.Thread(target=process.wait, daemon=True).start()
+    threading.Thread(target=_wait, args=(process, folder), daemon=True).start()
+
+
+def _wait(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Wait for a run's process; one that ended before it could say why is given its last words."""
+    process.wait()
+    status = read_status(folder)
+    if status.state == STARTING and not is_worked_on(folder):
+        with suppress(OSError):
+            said = (folder / LOG_FILE).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            last = said[-1].removeprefix("ssa-viz: ") if said else "It ended without a word."
+            write_status(folder, replace(status, state=FAILED, sentence=last))

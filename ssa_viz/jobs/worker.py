@@ -92,7 +92,10 @@ class _Follower:
     def train(self) -> str | None:
         """Train to the end, or until a request; which one."""
         self.training = Training(
-            self.run.train, device=self.run.device, state=latest_state(self.folder, self.run.train)
+            self.run.train,
+            device=self.run.device,
+            state=latest_state(self.folder, self.run.train),
+            compiled=self.run.compiled,
         )
         self.begin()
         while not self.training.done:
@@ -241,7 +244,9 @@ def _sentence(error: Exception) -> str:
     """What happened and what to do, for a person."""
     if isinstance(error, (CheckpointError, SSAVizError)):
         text = str(error)
-        return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+        if "/" not in text.split(" ")[0]:  # a file keeps its name
+            text = text[:1].upper() + text[1:]
+        return text + ("" if text.endswith(".") else ".")
     if isinstance(error, OSError):
         return f"Its folder cannot be written to ({reason(error)}); make room or mend the folder, then resume it."
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):

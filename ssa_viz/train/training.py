@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -12,12 +13,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ssa_viz.errors import InvalidInputError, NonFiniteError
 from ssa_viz.model import Decoder, build
+from ssa_viz.model.decoder import Output
 from ssa_viz.tasks import TASKS, Shift
 from ssa_viz.train.config import TrainConfig
 from ssa_viz.train.devices import device_named
 from ssa_viz.train.state import TrainingState
 
 FINAL_FRACTION = 0.1  # of the peak learning rate, at the last step
+MOST_LENGTHS = 64  # that are compiled
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps for each parameter
 
 
@@ -48,13 +51,17 @@ class Training:
     Args:
         device: a name as `ssa_viz.train.devices` lists it.
         state: where to go on from; None starts at step 0.
+        compiled: let `torch.compile` fuse the model and, on a GPU, record its launches in CUDA graphs. It changes the
+            last bits of the result, and costs a minute for each length of prompts.
 
     Raises:
         InvalidInputError: there is no such device, the state belongs to another config, or the batch cannot be shared
             equally among the processes.
     """
 
-    def __init__(self, config: TrainConfig, *, device: str = "cpu", state: TrainingState | None = None) -> None:
+    def __init__(
+        self, config: TrainConfig, *, device: str = "cpu", state: TrainingState | None = None, compiled: bool = False
+    ) -> None:
         self.config = config
         self.device = device_named(device)
         self.step = 0  # steps done
@@ -72,7 +79,8 @@ class Training:
         self._rows = _own_rows(config.batch) if self._shared else slice(None)
         if state is not None:
             self._restore(state)
-        self._forward: nn.Module = DistributedDataParallel(self.model) if self._shared else self.model
+        forward: nn.Module = DistributedDataParallel(self.model) if self._shared else self.model
+        self._forward: Callable[[Tensor], Output] = _compiled(forward, self.device) if compiled else forward
 
     @property
     def done(self) -> bool:
@@ -156,6 +164,15 @@ class Training:
         except RuntimeError:
             raise InvalidInputError(f"the saved state was made on another kind of device than {self.device}") from None
         self.step, self._since = state.step, state.since
+
+
+def _compiled(model: nn.Module, device: torch.device) -> Callable[[Tensor], Output]:
+    """The model through PyTorch's compiler, with CUDA graphs on a GPU, where launching a small model's many kernels
+    would take longer than they do."""
+    # A curriculum has one length after the other, each compiled once; beyond the limit they would not be.
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_LENGTHS)
+    graphs = {"mode": "reduce-overhead"} if device.type == "cuda" else {"backend": "aot_eager"}
+    return torch.compile(model, dynamic=False, **graphs)  # type: ignore[call-overload, no-any-return]
 
 
 def learning_rate_factor(step: int, config: TrainConfig) -> float:

@@ -25,6 +25,7 @@ from ssa_viz.ui.train.properties import (
     wanted,
 )
 
+UNUSABLE = "train:unusable"  # session key
 GROUPS = {
     "Model": ("arch", "layers", "heads", "width", "context", "positions", "readout", "init"),
     "Prompts": ("format", "length", "sigma", "first", "grow", "after"),
@@ -70,6 +71,13 @@ def form(state: State, palette: Palette) -> Wanted:
     return asked
 
 
+def unusable(found: list[str]) -> list[str]:
+    """What the address asked for in vain, until something is started: the page draws itself again meanwhile."""
+    if found:
+        st.session_state[UNUSABLE] = found
+    return list(st.session_state.get(UNUSABLE, []))
+
+
 def start_button(state: State, asked: Wanted) -> None:
     """Train, and nothing else to look at first."""
     count = len(asked.runs)
@@ -96,6 +104,7 @@ def _start(state: State, asked: Wanted) -> None:
         st.session_state["train:refused"] = str(error)
     else:
         state["show"] = run.comparison
+        st.session_state.pop(UNUSABLE, None)
 
 
 def _settings(state: State, errors: dict[str, str], palette: Palette) -> None:
@@ -147,6 +156,8 @@ def _settings(state: State, errors: dict[str, str], palette: Palette) -> None:
         st.text_input("CPU threads a run", key=state.key("threads"), help="Results depend on it in the last bits.")
         _error(errors, "threads")
     st.selectbox("Device", list(there), key=state.key("device"), format_func=lambda name: there[name])
+    if state["device"] != "cpu":
+        st.toggle("Compile", key=state.key("compiled"), help="Faster steps after a minute for each length of prompts.")
 
 
 def _readable(name: str) -> str:

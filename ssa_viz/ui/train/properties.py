@@ -84,6 +84,7 @@ def train_state() -> State:
             text("seeds", "0", MOST_TYPED),
             text("device", "cpu", MOST_TYPED),
             text("threads", "1", MOST_TYPED),
+            switch("compiled"),
             text("show", "", MOST_TYPED),
             text("head", "L1 H0", MOST_TYPED),
             *(text(start_of(name, p), "", MOST_TYPED) for name, p in parameters()),
@@ -184,6 +185,7 @@ def wanted(state: State) -> Wanted:
                 name = f"{SCORING[scoring].label}{f' · seed {seed}' if len(seeds) > 1 else ''}"
                 run = RunConfig(
                     train, name, state["device"], int(threads), comparison=comparison,
+                    compiled=state["compiled"] and state["device"] != "cpu",
                     created=now + 1e-3 * len(result.runs),
                 )  # fmt: skip
             except SSAVizError as error:

@@ -1,10 +1,11 @@
 """Train every shipped recipe with every seed, ship the median seed of each, and write models/README.md.
 
-    python scripts/zoo.py train  [--runs runs/zoo] [--only every-attention_only …] [--workers 2]
+    python scripts/zoo.py train  [--runs runs/zoo] [--only every-attention_only …] [--scoring ssa …] [--workers 2]
     python scripts/zoo.py ship   [--runs runs/zoo] [--models models]
 
 `train` goes on where it stopped: a complete run is never repeated. Each run is one `python -m ssa_viz train`
-process with one thread. `ship` copies the seed with the median in-distribution error, writes all seeds' numbers to
+process with one thread. `ship` takes softmax and SSA, which must be complete, and every other function that has all
+seeds; it copies the seed with the median in-distribution error, writes all seeds' numbers to
 models/seeds.json, and their mean ± standard deviation to models/README.md.
 """
 
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from ssa_viz import checkpoints  # noqa: E402
+from ssa_viz.evaluate.functions import all_functions  # noqa: E402
 from ssa_viz.evaluate.report import agreement, over_seeds, spread  # noqa: E402
 from ssa_viz.evaluate.seeds import median_seed  # noqa: E402
 from ssa_viz.scoring import SCORING  # noqa: E402
@@ -47,13 +49,13 @@ def command(task: str, variant: str, scoring: str, seed: int) -> list[str]:
     ]
 
 
-def train(runs: Path, only: list[str], workers: int) -> int:
+def train(runs: Path, only: list[str], scored: list[str], workers: int) -> int:
     """Train what is missing; the number of runs that failed."""
     jobs = [
         (runs / f"{checkpoint_name(task, variant, scoring)}-{seed}", command(task, variant, scoring, seed))
         for task, variant in SHIPPED
         for seed in SEEDS
-        for scoring in SCORED
+        for scoring in scored
         if not only or f"{task}-{variant}" in only
     ]
 
@@ -78,11 +80,13 @@ def train(runs: Path, only: list[str], workers: int) -> int:
 
 
 def ship(runs: Path, models: Path) -> None:
-    """Copy the median seeds and write seeds.json and README.md. Every seed must be there."""
+    """Copy the median seeds and write seeds.json and README.md."""
     every: dict[str, Any] = {}
     for task, variant in SHIPPED:
-        for scoring in SCORED:
+        for scoring in SCORING:
             name = checkpoint_name(task, variant, scoring)
+            if scoring not in SCORED and not all((runs / f"{name}-{seed}" / "config.json").exists() for seed in SEEDS):
+                continue
             cards = [json.loads((runs / f"{name}-{seed}" / "metrics.json").read_text()) for seed in SEEDS]
             chosen = median_seed([card["in_distribution"] for card in cards], SEEDS)
             best = checkpoints.load(runs / f"{name}-{chosen}")
@@ -97,7 +101,7 @@ def ship(runs: Path, models: Path) -> None:
 README = """# The shipped checkpoints
 
 One folder a model: `model.safetensors`, `config.json` (written last: its presence means complete) and `metrics.json`
-(its card). Every recipe was trained with seeds {seeds}, for both scoring functions alike: the same starting weights,
+(its card). Every recipe was trained with seeds {seeds}, for every scoring function alike: the same starting weights,
 the same prompts in the same order. The seed with the median error in distribution is shipped. No seed is left out, and
 none is picked by hand. All seeds' cards are in `seeds.json`; the tables below are made from it.
 
@@ -143,7 +147,8 @@ def readme(every: dict[str, Any]) -> str:
             cells = (spread(one.mean, one.std, row.share), spread(two.mean, two.std, row.share))
             parts.append(f"| {row.name} | {cells[0]} | {cells[1]} | {agreement(row, len(found.seeds))} |")
         parts.append("")
-        for scoring in SCORED:
+        parts += others(task, entry)
+        for scoring in entry["shipped"]:
             line = " ".join(command(task, variant, scoring, entry["shipped"][scoring]))
             parts.append(
                 f"- {SCORING[scoring].label}: seed {entry['shipped'][scoring]} is shipped; "
@@ -152,14 +157,36 @@ def readme(every: dict[str, Any]) -> str:
     return "\n".join(parts) + "\n"
 
 
+def others(task: str, entry: dict[str, Any]) -> list[str]:
+    """A table of all functions, if there are more than the two; the best one is bold where it is clear."""
+    found = all_functions(task, entry)
+    if len(found.names) <= len(SCORED):
+        return []
+    lines = [
+        "All functions; bold where the lowest mean is further from the next than either's spread:",
+        "",
+        f"| | {' | '.join(measure.name for measure in found.measures)} |",
+        "|---" * (len(found.measures) + 1) + "|",
+    ]
+    for name in found.names:
+        cells = []
+        for measure in found.measures:
+            one = measure.found[name]
+            cell = "–" if one is None else spread(one.mean, one.std, measure.share)
+            cells.append(f"**{cell}**" if measure.best == name else cell)
+        lines.append(f"| {SCORING[name].label} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("train", "ship"))
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "zoo")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--scoring", nargs="*", default=list(SCORED), choices=list(SCORING))
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     if options.action == "train":
-        sys.exit(1 if train(options.runs, options.only, options.workers) else 0)
+        sys.exit(1 if train(options.runs, options.only, options.scoring, options.workers) else 0)
     ship(options.runs, options.models)

@@ -25,6 +25,7 @@ from ssa_viz.errors import CheckpointError, InvalidInputError
 from ssa_viz.jobs import Records, RunConfig, Status, estimate
 from ssa_viz.jobs import folder as run_folder
 from ssa_viz.jobs import worker as run_worker
+from ssa_viz.jobs.queue import queue_lock
 from ssa_viz.jobs.status import FAILED, FINISHED, INTERRUPTED, PAUSED, QUEUED, RUNNING, STOPPED, ask, write_status
 from ssa_viz.model import ModelConfig
 from ssa_viz.train import TrainConfig, training
@@ -168,7 +169,8 @@ def test_ten_runs_at_once_are_each_trained_once(tmp_path: Path, monkeypatch: pyt
 
     def over() -> bool:
         nonlocal most
-        states = [each.status.state for each in jobs.runs(tmp_path)]
+        with queue_lock(tmp_path):  # so that none ends and another starts between two looks
+            states = [each.status.state for each in jobs.runs(tmp_path)]
         most = max(most, sum(state in jobs.ACTIVE for state in states))
         return all(state in (FINISHED, FAILED) for state in states)
 

@@ -15,6 +15,7 @@ PAGES = (
     ("app.py", "Numbers", ":material/grid_on:"),
     ("pages/scoring.py", "Scoring lab", ":material/function:"),
     ("pages/train.py", "Train", ":material/model_training:"),
+    ("pages/robustness.py", "Robustness", ":material/shield:"),
     ("pages/guide.py", "Guide", ":material/menu_book:"),
     ("pages/models.py", "Models", ":material/deployed_code:"),
 )

@@ -1,0 +1,80 @@
+"""The Robustness page without a browser: its figures and table are the shipped seeds' own numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from ssa_viz.scoring import SCORING
+from ssa_viz.train.presets import SHIPPED
+from ssa_viz.ui import cache
+from tests.browser import ROOT
+from tests.test_lab_page import figure, numbers, ran, text
+
+SEEDS = json.loads((ROOT / "models" / "seeds.json").read_text(encoding="utf-8"))
+
+
+def opened(**address: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
+    app.switch_page("pages/robustness.py")
+    for name, value in {**address, "v": "1"}.items():
+        app.query_params[name] = value
+    return ran(app)
+
+
+@pytest.mark.parametrize(("task", "variant"), SHIPPED)
+def test_every_pair_draws_its_own_seeds(task: str, variant: str) -> None:
+    app = opened(of=f"{task}-{variant}", f="softmax,ssa")
+    cards: dict[str, list[dict[str, Any]]] = SEEDS[f"{task}-{variant}"]["cards"]
+    scale = 100 if task != "linear" else 1
+    for kind in ("wider_inputs",) if task != "linear" else ("wider_inputs", "wider_functions"):
+        lines = {line["name"]: line for line in figure(app, f"robustness_{kind}")["data"]}
+        for name in ("softmax", "ssa"):
+            line = lines[SCORING[name].label]
+            np.testing.assert_allclose(numbers(line["x"])[0], 1)
+            for sigma, drawn in zip(numbers(line["x"]), numbers(line["y"]), strict=True):
+                own = [c["in_distribution"] if sigma == 1 else c[kind][f"{sigma:g}"] for c in cards[name]]
+                np.testing.assert_allclose(drawn, scale * np.mean(own), rtol=1e-9)
+        assert ("The better constant answer" in lines) == (task != "linear")
+
+
+def test_the_table_holds_all_functions_and_both_constant_answers() -> None:
+    app = opened()
+    cards = SEEDS["every-attention_only"]["cards"]
+    table = app.dataframe[0].value
+    labels = [SCORING[name].label for name in SCORING if name in cards]
+    assert list(table.index) == [*labels, "Always yes", "Always no"]
+    for name in cards:
+        np.testing.assert_allclose(
+            table.loc[SCORING[name].label, "From 70 on"],
+            100 * np.mean([card["injected"]["70"]["from"] for card in cards[name]]),
+        )
+    assert table.loc["Always no", "In distribution"] == pytest.approx(50, abs=2)
+    assert f"{len(labels)} functions, 5 seeds each" in text(app)
+    if "relu" in cards:
+        assert np.isnan(table.loc["ReLU", "Weight at 70"])
+
+
+def test_the_traps_are_told_and_numbers_are_one_click_away() -> None:
+    app = opened(f="softmax,ssa")
+    assert "Whoever always answers No makes no error" in text(app)
+    [link] = [each.proto for each in app.get("page_link") if "Open these in Numbers" in each.proto.label]
+    assert "every-attention_only-softmax%2Cevery-attention_only-ssa" in link.query_string.replace(",", "%2C")
+
+
+def test_the_address_and_no_function_chosen() -> None:
+    app = opened(of="some-transformer", f="ssa")
+    assert app.query_params["of"] == "some-transformer"
+    app = opened(of="nothing")
+    assert "The address asked for something that does not exist (of)" in text(app)
+
+
+def test_without_the_seeds_file_the_page_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MODELS", tmp_path)
+    app = opened()
+    assert "has nothing usable on these models" in text(app)

@@ -65,10 +65,7 @@ def all_functions(task: str, entry: Mapping[str, Any]) -> Functions:
                 name,
                 path,
                 share,
-                {
-                    scoring: spread(each, path) if _comparable(scoring, path) else None
-                    for scoring, each in cards.items()
-                },
+                {scoring: spread(each, path) if comparable(scoring, path) else None for scoring, each in cards.items()},
             )
             for name, path, share in measures(task)
         )
@@ -77,7 +74,7 @@ def all_functions(task: str, entry: Mapping[str, Any]) -> Functions:
     return Functions(seeds, tuple(cards), columns)
 
 
-def _comparable(scoring: str, path: tuple[str, ...]) -> bool:
+def comparable(scoring: str, path: tuple[str, ...]) -> bool:
     """Whether a function's number can stand beside the others': a largest weight cannot where rows have any sum."""
     return path[-1] != "largest_weight" or SCORING[scoring].row_sum != "any"
 

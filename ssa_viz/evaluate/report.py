@@ -92,10 +92,12 @@ def over_seeds(task: str, entry: Mapping[str, Any]) -> Evidence:
             found = compare(cards[0], cards[1], path, seeds)
             if found is not None:
                 rows.append(Row(name, found, share))
-        shipped = {scoring: int(entry["shipped"][scoring]) for scoring in SCORED}
+        shipped = {scoring: int(seed) for scoring, seed in entry["shipped"].items()}
+        if not set(SCORED) <= set(shipped):
+            raise InvalidInputError("not both functions are shipped")
         if not seeds or not all(math.isfinite(row.comparison.first.mean + row.comparison.second.mean) for row in rows):
             raise InvalidInputError("no seed, or a number that is not finite")
-    except (KeyError, TypeError, ValueError, OverflowError, SSAVizError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, SSAVizError) as error:
         raise InvalidInputError(f"the seeds' numbers on {task!r} cannot be used: {error}") from error
     return Evidence(seeds, shipped, tuple(rows))
 

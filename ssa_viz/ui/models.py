@@ -12,6 +12,7 @@ import streamlit as st
 
 from ssa_viz.checkpoints import Checkpoint, CheckpointConfig
 from ssa_viz.errors import CheckpointError
+from ssa_viz.evaluate.functions import comparable
 from ssa_viz.evaluate.report import Evidence, amount, measures, spread
 from ssa_viz.figures.palette import Palette
 from ssa_viz.scoring import SCORING
@@ -193,7 +194,7 @@ def _errors(loaded: Checkpoint, rival: Checkpoint | None) -> str:
     rows = []
     for name, path, share in measures(loaded.config.train.task):
         value = _number(loaded.metrics, path)
-        if value is None:
+        if value is None or not comparable(loaded.config.train.model.scoring, path):
             continue
         other = None if rival is None else _number(rival.metrics, path)
         note = (

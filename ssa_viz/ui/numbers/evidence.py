@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ssa_viz.scoring import SCORING
+from ssa_viz.train.presets import SCORED
 from ssa_viz.ui.evidence import over_seeds, table
 
 
@@ -24,7 +25,7 @@ def evidence(task: str, variant: str) -> None:
     if found is None:
         st.caption("The numbers over all seeds (models/seeds.json) are missing or cannot be read.")
         return
-    shipped = " and ".join(f"{SCORING[name].label} {seed}" for name, seed in found.shipped.items())
+    shipped = " and ".join(f"{SCORING[name].label} {seed}" for name, seed in found.shipped.items() if name in SCORED)
     with st.expander(f"These are one seed each. What do all {len(found.seeds)} say?", icon=":material/fact_check:"):
         table(found)
         st.caption(

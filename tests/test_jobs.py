@@ -342,6 +342,17 @@ def test_a_process_that_ends_at_once_says_why(tmp_path: Path, monkeypatch: pytes
     assert "No module named ssa_viz" in jobs.read_status(folder).sentence
 
 
+def test_settings_that_are_left_out_have_their_defaults(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, run())
+    document = json.loads((folder / "run.json").read_text())
+    for name in ("compiled", "threads", "created"):
+        del document[name]
+    (folder / "run.json").write_text(json.dumps(document))
+    read = jobs.read_run(folder)
+    assert (read.compiled, read.threads, read.created) == (False, 1, 0.0)
+    assert read.train == run().train
+
+
 def test_records_survive_a_torn_line_and_are_read_on(tmp_path: Path) -> None:
     folder = prepared(tmp_path, run())
     killed_after(folder, 30)

@@ -38,7 +38,7 @@ def test_curves_are_the_means_of_the_seeds_and_follow_the_choice(
         return [100 * np.mean(inside), *(100 * np.mean([c["wider_inputs"][w] for c in cards]) for w in widths)]
 
     first = figure_data(page, "robustness_wider_inputs")["data"]
-    assert [line["name"] for line in first] == ["Softmax", "SSA", "The better constant answer"]
+    assert [line["name"] for line in first] == ["Softmax", "SSA", "Constant answer"]
     for line, scoring in zip(first, ("softmax", "ssa"), strict=False):
         np.testing.assert_allclose(line["y"], means("every-attention_only", scoring), rtol=1e-6)
     page.get_by_role("radio", name="Some · attention only").or_(

@@ -83,6 +83,7 @@ class RunConfig:
 
 
 OWN = tuple(f.name for f in fields(RunConfig) if f.name != "train")
+USUAL = {f.name: f.default for f in fields(RunConfig) if f.name in OWN} | {"created": 0.0}  # of what is left out
 KINDS: Mapping[str, type] = {
     "name": str,
     "device": str,
@@ -121,7 +122,7 @@ def read_run(folder: Path) -> RunConfig:
             raise InvalidInputError(f"its format must be {FORMAT!r}, version {VERSION}")
         own: dict[str, Any] = {}
         for name in OWN:
-            kind, value = KINDS.get(name, int), document.get(name)
+            kind, value = KINDS.get(name, int), document.get(name, USUAL[name])
             accepted = (int, float) if kind is float else kind
             if not isinstance(value, accepted) or isinstance(value, bool) != (kind is bool):
                 raise InvalidInputError(f"{name} is missing or of the wrong type")

@@ -114,7 +114,7 @@ def widths(state: State, task: str, variant: str, entry: Mapping[str, Any], foun
         if boolean:
             floor = constants(task, variant)
             low = min(card["in_distribution"] for card in floor.values())
-            lines["The better constant answer"] = Line(np.full(len(x), 100 * low), palette.muted)
+            lines["Constant answer"] = Line(np.full(len(x), 100 * low), palette.muted)
         figure = curves(
             x,
             lines,
@@ -167,8 +167,9 @@ def table(task: str, variant: str, found: Functions, palette: Palette) -> None:
 
     styler = means.style.apply(styles, axis=0)
     for name in means.columns:
-        words = dict(zip(means[name], shown[name], strict=True))
-        styler = styler.format(lambda value, words=words: words.get(value, "–"), subset=[name])
+        for row in means.index:  # cell by cell, as equal means can have other spreads
+            words = shown.loc[row, name]
+            styler = styler.format(lambda value, words=words: words, subset=pd.IndexSlice[[row], [name]])
     st.dataframe(styler, width="stretch", height=38 + 35 * len(rows), placeholder="–")
     st.download_button(
         "CSV",

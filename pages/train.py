@@ -2,8 +2,6 @@
 
 import streamlit as st
 
-from ssa_viz import jobs
-from ssa_viz.ui import cache
 from ssa_viz.ui.setup import set_up
 from ssa_viz.ui.train import form, measure, shelf, watch
 from ssa_viz.ui.train.properties import train_state
@@ -22,8 +20,7 @@ st.markdown(
 if unusable:
     st.warning(f"The address asked for something that does not exist ({', '.join(unusable)}); the default is shown.")
 
-jobs.start_waiting(cache.RUNS)
-runs = jobs.runs(cache.RUNS)
+runs = shelf.all_runs()
 left, right = st.columns([3, 7], gap="large")
 with left:
     asked = form.form(state, palette)

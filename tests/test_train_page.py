@@ -280,6 +280,21 @@ def test_rename_duplicate_discard_and_undo(quiet: Path) -> None:
     assert [each.id for each in jobs.runs(quiet)] == [folder.name]
 
 
+def test_a_folder_that_cannot_be_written_to_is_told(quiet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened(**SMALL, f="ssa")
+    trained(app, quiet)
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ssa_viz.jobs.control.write_status", full)
+    button(app, "train_start").click()
+    ran(app)
+    assert any("no space left on device" in sentence for sentence in errors(app))
+    monkeypatch.setenv("SSA_VIZ_RUNS_AT_ONCE", "none")
+    assert "SSA_VIZ_RUNS_AT_ONCE must be a whole number above 0, not 'none'" in text(opened())
+
+
 def test_a_broken_run_does_not_break_the_page(quiet: Path) -> None:
     folder = quiet / "broken"
     folder.mkdir()

@@ -28,6 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SSAVizError as error:
         print(f"ssa-viz: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"ssa-viz: {error.filename or 'a file'}: {(error.strerror or str(error)).lower()}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nssa-viz: stopped", file=sys.stderr)
         return 130

@@ -24,6 +24,7 @@ from ssa_viz.ui.train.properties import (
     start_of,
     wanted,
 )
+from ssa_viz.ui.train.words import trouble
 
 UNUSABLE = "train:unusable"  # session key
 GROUPS = {
@@ -100,8 +101,8 @@ def _start(state: State, asked: Wanted) -> None:
     try:
         folders = jobs.create(cache.RUNS, asked.runs)
         run = jobs.read_run(folders[0])
-    except SSAVizError as error:
-        st.session_state["train:refused"] = str(error)
+    except (SSAVizError, OSError) as error:
+        st.session_state["train:refused"] = trouble(error)
     else:
         state["show"] = run.comparison
         st.session_state.pop(UNUSABLE, None)

@@ -92,7 +92,7 @@ def estimate(wanted: list[RunConfig], *, busy: bool) -> None:
 
 
 def _sentence(wanted: list[RunConfig], known: dict[str, Estimate]) -> str:
-    together = min(len(wanted), max(1, runs_at_once() // max(run.threads for run in wanted)))
+    together = min(len(wanted), _at_once())
     seconds = [known[run.train.model.scoring].seconds for run in wanted]
     # Each place works on one run after the other.
     ends = [0.0] * together
@@ -106,6 +106,13 @@ def _sentence(wanted: list[RunConfig], known: dict[str, Estimate]) -> str:
     if wanted[0].device == "cpu" and room and held > 0.9 * room:
         text += f" **This machine has {_amount(room)}: choose a smaller batch or model.**"
     return text
+
+
+def _at_once() -> int:
+    try:
+        return runs_at_once()
+    except InvalidInputError:  # the page has said so already
+        return 1
 
 
 def _amount(megabytes: float) -> str:

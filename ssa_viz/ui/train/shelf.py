@@ -17,10 +17,19 @@ from ssa_viz.ui import cache
 from ssa_viz.ui.markdown import plain
 from ssa_viz.ui.state import State
 from ssa_viz.ui.train.properties import fill_from_run
-from ssa_viz.ui.train.words import standing
+from ssa_viz.ui.train.words import standing, trouble
 
 DISCARDED = "train:discarded"  # session key: the ids that Undo brings back, the last one first
 MOST_SHOWN = 40
+
+
+def all_runs() -> list[Listed]:
+    """Every run, after starting those that wait and for which there is room."""
+    try:
+        jobs.start_waiting(cache.RUNS)
+    except (SSAVizError, OSError) as error:
+        st.warning(plain(trouble(error)), icon=":material/warning:")
+    return jobs.runs(cache.RUNS)
 
 
 def undo() -> None:
@@ -119,8 +128,8 @@ def _restore() -> None:
 def _try(act: object) -> bool:
     try:
         act()  # type: ignore[operator]
-    except SSAVizError as error:
-        st.toast(plain(str(error)), icon=":material/error:")
+    except (SSAVizError, OSError) as error:
+        st.toast(plain(trouble(error)), icon=":material/error:")
         return False
     return True
 

@@ -21,7 +21,7 @@ from ssa_viz.ui.numbers.sides import MOST_SIDES, OWN
 from ssa_viz.ui.state import VERSION, State
 from ssa_viz.ui.train import pictures
 from ssa_viz.ui.train.watched import Watched, boolean, error_said, read
-from ssa_viz.ui.train.words import standing
+from ssa_viz.ui.train.words import standing, trouble
 
 # What is drawn again each second would else turn grey each second.
 STYLE = """
@@ -47,7 +47,7 @@ def watch(state: State, palette: Palette, comparison: list[Listed]) -> None:
         _verdict(watched, still)
         _cards(watched)
         if refused := st.session_state.pop(REFUSED, None):
-            st.error(plain(refused[:1].upper() + refused[1:]), icon=":material/error:")
+            st.error(plain(refused), icon=":material/error:")
         if still:
             pictures.moving(state, watched, palette)
         else:
@@ -142,5 +142,5 @@ def _button(text: str, icon: str, each: Watched, act: Callable[[Path], None]) ->
 def _do(act: Callable[[Path], None], folder: Path) -> None:
     try:
         act(folder)
-    except SSAVizError as error:
-        st.session_state[REFUSED] = str(error)
+    except (SSAVizError, OSError) as error:
+        st.session_state[REFUSED] = trouble(error)

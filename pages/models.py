@@ -20,3 +20,9 @@ st.header("The checkpoints")
 entries = models.entries()
 models.faults(entries, palette)
 models.cards(entries, palette)
+
+own = models.own_entries()
+if own:
+    st.header("Your own runs")
+    models.faults(own, palette)
+    models.cards(own, palette)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ import pytest
 from playwright.sync_api import BrowserContext
 
 from tests.browser import HOST, ROOT, exceptions_shown, expect_no_complaints, serving, watch
+
+# Whatever was trained on this machine is none of the tests' business.
+os.environ["SSA_VIZ_RUNS"] = str(Path(tempfile.gettempdir()) / f"ssa-viz-tests-{os.getpid()}-without-runs")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SERVER_LOG = pytest.StashKey[Path]()

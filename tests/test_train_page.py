@@ -251,6 +251,19 @@ def test_numbers_compares_up_to_four_and_says_what_does_not_fit(quiet: Path) -> 
     assert any("cannot stand beside the other model" in sentence for sentence in errors(app))
 
 
+def test_a_finished_run_is_in_the_lab_and_among_the_models(quiet: Path) -> None:
+    app = opened(**SMALL, f="ssa")
+    [folder] = trained(app, quiet)
+    app.switch_page("pages/models.py")
+    ran(app)
+    assert "Your own runs" in [each.value for each in app.header]
+    assert any(f"{folder.name} · seed 0" in each.proto.body for each in app.get("html"))
+    app.switch_page("pages/scoring.py")
+    ran(app)
+    [models] = [each for each in app.selectbox if each.key == "lab_model"]
+    assert f"runs/{folder.name}" in models.options
+
+
 def test_rename_duplicate_discard_and_undo(quiet: Path) -> None:
     app = opened(**SMALL, f="ssa", seeds="5", **{"ssa.n": "2.5"})
     [folder] = trained(app, quiet)

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from ssa_viz.checkpoints import Checkpoint, CheckpointConfig
+from ssa_viz.checkpoints import Checkpoint, CheckpointConfig, Listing
 from ssa_viz.errors import CheckpointError
 from ssa_viz.evaluate.functions import comparable
 from ssa_viz.evaluate.report import Evidence, amount, measures, spread
@@ -49,15 +49,8 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Every checkpoint, the broken ones and the shipped ones that are missing among them, in a fixed order."""
-    found = []
     listings = cache.catalogue(cache.MODELS)
-    for listing in listings:
-        try:
-            # A listing looks at the config and the size of the weights only; a card needs the weights to be right.
-            loaded = cache.checkpoint(listing.folder) if listing.config is not None else None
-            found.append(Entry(listing.name, loaded, listing.error))
-        except CheckpointError as error:
-            found.append(Entry(listing.name, error=str(error)))
+    found = [_entry(listing) for listing in listings]
     present = {listing.name for listing in listings}
     for task, variant in SHIPPED:
         for scoring in SCORED:
@@ -68,6 +61,20 @@ def entries() -> list[Entry]:
                 reason = f"{folder} is missing: copy it there, or train one with {command} --out {folder}"
                 found.append(Entry(name, error=reason))
     return found
+
+
+def own_entries() -> list[Entry]:
+    """The checkpoints that the visitor trained, by name."""
+    return [_entry(listing) for listing in cache.catalogue(cache.RUNS)]
+
+
+def _entry(listing: Listing) -> Entry:
+    """A listing looks at the config and the size of the weights only; a card needs the weights to be right."""
+    try:
+        loaded = cache.checkpoint(listing.folder) if listing.config is not None else None
+    except CheckpointError as error:
+        return Entry(listing.name, error=str(error))
+    return Entry(listing.name, loaded, listing.error)
 
 
 def all_seeds() -> None:

@@ -1,4 +1,4 @@
-"""A row of logits as a shipped model computes it from a sequence of numbers."""
+"""A row of logits as a trained model computes it from a sequence of numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from ssa_viz.checkpoints import Listing
 from ssa_viz.errors import InvalidInputError, SSAVizError
 from ssa_viz.inspect import Problem, lab
 from ssa_viz.sequence import label, parse
@@ -22,7 +23,7 @@ DIGITS = 4  # of a logit, enough to see where the weights go
 
 def picker(take: Callable[[Sequence[float]], None]) -> None:
     """Choose a checkpoint, a sequence, a head and a query; `take` gets the logits that the query gives its keys."""
-    usable = {each.name: each for each in cache.catalogue() if each.config is not None}
+    usable = _usable()
     if not usable:
         st.info("There is no model in the models folder. Train one, or get the shipped ones.")
         return
@@ -43,6 +44,13 @@ def picker(take: Callable[[Sequence[float]], None]) -> None:
         st.error(error, icon=":material/error:")
 
 
+def _usable() -> dict[str, Listing]:
+    """Every checkpoint by its name, the visitor's own as runs/<id>."""
+    own = {f"runs/{each.name}": each for each in cache.catalogue(cache.RUNS)}
+    found = {each.name: each for each in cache.catalogue()} | own
+    return {name: each for name, each in found.items() if each.config is not None}
+
+
 def _take(take: Callable[[Sequence[float]], None], where: tuple[str, str]) -> None:
     st.session_state.pop(ERROR, None)
     try:
@@ -53,7 +61,7 @@ def _take(take: Callable[[Sequence[float]], None], where: tuple[str, str]) -> No
 
 def _row(layer: int, head: int, query: int) -> list[float]:
     """Raises SSAVizError for what the model cannot read, or a query that is not there."""
-    listing = next(each for each in cache.catalogue() if each.name == st.session_state["lab_model"])
+    listing = _usable()[st.session_state["lab_model"]]
     loaded = cache.checkpoint(listing.folder)
     train = loaded.config.train
     most = numbers_within(train.model.context, train.prompt_format)

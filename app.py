@@ -37,7 +37,8 @@ if numbers:
     views.verdict(view)
     if view.read:
         views.maps(view)
-        evidence.evidence(state["task"], state["arch"])
+        if not state["m"]:
+            evidence.evidence(state["task"], state["arch"])
         views.overviews(view)
         views.masses(view)
         answers(view)

@@ -13,12 +13,15 @@ from ssa_viz.figures import export, heatmap, mass, overview
 from ssa_viz.figures.palette import Palette
 from ssa_viz.figures.scale import Scale
 from ssa_viz.inspect import Problem, Reading
+from ssa_viz.scoring import SCORING
 from ssa_viz.sequence import label
 from ssa_viz.tasks import TASKS
 from ssa_viz.ui.charts import chart
 from ssa_viz.ui.markdown import plain
 from ssa_viz.ui.numbers.sides import Side
 from ssa_viz.ui.state import State
+
+TALL, LOW = 520, 400  # pixels of a map, for two columns and for more
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,18 @@ def _card(view: Scene, side: Side, reading: Reading) -> str:
     effective = float(concentration.effective_tokens[view.head])
     visible = int(reading.visible[view.query].sum())
     state = " · collapsed" if concentration.collapsed[view.head] else ""
+    mean = float(concentration.largest_weight.mean())
+    if side.checkpoint is not None and SCORING[side.checkpoint.config.train.model.scoring].row_sum == "any":
+        most = f"most on {view.labels[top]} (token {top})" if largest > 0 else "no number gets any weight"
+        return (
+            f'<div class="ssa-card" style="--ssa-colour: {side.colour}">'
+            f'<div class="name">{escape(side.label)}</div>'
+            f'<div class="big">Largest weight {largest:.3g}</div>'
+            f'<div class="line">{escape(view.head_name)}, row of {escape(view.labels[view.query])}: {escape(most)}. '
+            "Rows of this function do not sum to 1.</div>"
+            f'<div class="line">Mean over all {concentration.largest_weight.size} heads: {mean:.3g}.</div>'
+            f'<div class="line">{_answer(view, reading)}</div></div>'
+        )
     return (
         f'<div class="ssa-card" style="--ssa-colour: {side.colour}">'
         f'<div class="name">{escape(side.label)}</div>'
@@ -102,7 +117,7 @@ def _card(view: Scene, side: Side, reading: Reading) -> str:
         f"{escape(view.labels[top])} (token {top}). Contextual mass {_percent(1 - largest)}, as spread out as "
         f"{effective:.1f} of {visible} numbers.</div>"
         f'<div class="line">Mean over all {concentration.largest_weight.size} heads: '
-        f"{_percent(float(concentration.largest_weight.mean()))} on one number.</div>"
+        f"{_percent(mean)} on one number.</div>"
         f'<div class="line">{_answer(view, reading)}</div></div>'
     )
 
@@ -137,6 +152,7 @@ def maps(view: Scene) -> None:
             palette=view.palette,
             outlier=view.outlier,
             highlight_query=view.query,
+            height=TALL if len(view.sides) <= 2 else LOW,
         )
         with column:
             chart(

@@ -22,7 +22,7 @@ from ssa_viz.tasks import TASKS
 from ssa_viz.train import TrainConfig, Training
 
 BATCH, NUMBERS = 64, 41
-SHAPES = {(12, 8, 256): (1.5, 6), (2, 4, 64): (2.0, 40)}  # layers, heads, width → our aim against GPT-2, rounds
+SHAPES = {(12, 8, 256): (1.5, 3), (2, 4, 64): (2.0, 40)}  # layers, heads, width → our aim against GPT-2, rounds
 SSA_AIM = 1.25
 LABELLED = 2 * NUMBERS - 1  # tokens
 

@@ -109,13 +109,13 @@ Train everything again, ship it, and check a card:
 
 ```
 python scripts/zoo.py train
-python scripts/zoo.py ship
+{more}python scripts/zoo.py ship
 python -m ssa_viz evaluate --check models/*/
 ```
 
-Bit for bit the same weights come out on the same kind of processor with the same torch and `SSA_VIZ_KERNELS=0`: they
-were trained before scoring functions had compiled loops, which round the last bits differently. With the loops training
-is faster, and a run goes another way in its last bits, as on another processor.
+Bit for bit the same weights come out on the same kind of processor with the same torch and `SSA_VIZ_KERNELS=0`: softmax
+and SSA were trained before they had compiled loops, which round the last bits differently. With the loops training is
+faster, and a run goes another way in its last bits, as on another processor. The other functions have no such loops.
 Trained on {machine}, one thread a run.
 
 Test prompts: {sequences} sequences, drawn from seed {seed}, which no model was trained or chosen on. An injected value
@@ -131,6 +131,11 @@ def readme(every: dict[str, Any]) -> str:
         README.format(
             seeds=", ".join(map(str, SEEDS)),
             machine=f"{os.cpu_count()} cores of an {platform.machine()} machine without a GPU",
+            more="".join(
+                f"python scripts/zoo.py train --only {pair} --scoring {' '.join(names)}\n"
+                for pair, entry in every.items()
+                if (names := [name for name in SCORING if name in entry["shipped"] and name not in SCORED])
+            ),
             sequences=card["sequences"],
             seed=card["seed"],
         )
@@ -148,7 +153,7 @@ def readme(every: dict[str, Any]) -> str:
             parts.append(f"| {row.name} | {cells[0]} | {cells[1]} | {agreement(row, len(found.seeds))} |")
         parts.append("")
         parts += others(task, entry)
-        for scoring in entry["shipped"]:
+        for scoring in (name for name in SCORING if name in entry["shipped"]):
             line = " ".join(command(task, variant, scoring, entry["shipped"][scoring]))
             parts.append(
                 f"- {SCORING[scoring].label}: seed {entry['shipped'][scoring]} is shipped; "

@@ -264,6 +264,18 @@ def test_a_finished_run_is_in_the_lab_and_among_the_models(quiet: Path) -> None:
     assert f"runs/{folder.name}" in models.options
 
 
+def test_numbers_says_where_rows_have_any_sum() -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
+    for name, value in {"m": "every-attention_only-relu,every-attention_only-ssa", "inject": "1", "v": "1"}.items():
+        app.query_params[name] = value
+    ran(app)
+    cards = [
+        each.proto.body for each in app.get("html") if "ssa-card" in each.proto.body and "row of" in each.proto.body
+    ]
+    assert ["Rows of this function do not sum to 1" in card for card in cards] == [True, False]
+    assert "Largest weight" in cards[0]
+
+
 def test_rename_duplicate_discard_and_undo(quiet: Path) -> None:
     app = opened(**SMALL, f="ssa", seeds="5", **{"ssa.n": "2.5"})
     [folder] = trained(app, quiet)

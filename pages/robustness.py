@@ -30,7 +30,7 @@ if found is not None:
         label = "Open these in Numbers, with a 70"
         st.page_link("app.py", label=label, icon=":material/grid_on:", query_params=address)
     st.header("Every measure")
-    robustness.table(task, variant, functions, palette)
+    robustness.table(task, variant, functions)
     robustness.in_words(functions)
     robustness.traps()
 state.publish()

@@ -38,8 +38,6 @@ with right:
         )
 if runs:
     st.header("All runs")
-    shelf.undo()
-    shelf.shelf(state, runs)
-else:
-    shelf.undo()
+shelf.undo()
+shelf.shelf(state, runs)
 state.publish()

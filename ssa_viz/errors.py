@@ -22,3 +22,8 @@ class NonFiniteError(SSAVizError):
 
 class CheckpointError(SSAVizError):
     """A checkpoint is missing, damaged or not of the expected format."""
+
+
+def as_sentence(text: str) -> str:
+    """An error's words with a capital letter at their beginning; a file's name keeps its own."""
+    return text if "/" in text.split(" ")[0] else text[:1].upper() + text[1:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,20 @@ def measures(task: str) -> list[tuple[str, tuple[str, ...], bool]]:
         (name, path, boolean or path[-1] == "largest_weight")
         for name, path in (QUANTIFIER_ROWS if boolean else LINEAR_ROWS)
     ]
+
+
+def number_at(metrics: Mapping[str, Any], path: Sequence[str]) -> float | None:
+    """The number at `path`; None if there is none. A checkpoint's metrics may be any JSON object."""
+    value: Any = metrics
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def over_seeds(task: str, entry: Mapping[str, Any]) -> Evidence:

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -20,7 +20,7 @@ import torch
 from ssa_viz import checkpoints
 from ssa_viz.checkpoints.files import reason
 from ssa_viz.checkpoints.training_state import latest_state, save_state, states
-from ssa_viz.errors import CheckpointError, SSAVizError
+from ssa_viz.errors import SSAVizError, as_sentence
 from ssa_viz.evaluate import card
 from ssa_viz.jobs import records
 from ssa_viz.jobs.folder import RunConfig, read_run, write
@@ -242,10 +242,8 @@ def environment(run: RunConfig) -> dict[str, str | int]:
 
 def _sentence(error: Exception) -> str:
     """What happened and what to do, for a person."""
-    if isinstance(error, (CheckpointError, SSAVizError)):
-        text = str(error)
-        if "/" not in text.split(" ")[0]:  # a file keeps its name
-            text = text[:1].upper() + text[1:]
+    if isinstance(error, SSAVizError):
+        text = as_sentence(str(error))
         return text + ("" if text.endswith(".") else ".")
     if isinstance(error, OSError):
         return f"Its folder cannot be written to ({reason(error)}); make room or mend the folder, then resume it."
@@ -260,8 +258,7 @@ def _sentence(error: Exception) -> str:
 def _asked_by_signals(folder: Path) -> Iterator[None]:
     """SIGTERM and Ctrl+C ask for a pause while this lasts; only a process's first thread can listen to signals."""
     if threading.current_thread() is not threading.main_thread():
-        with nullcontext():
-            yield
+        yield
         return
 
     def pause(number: int, frame: FrameType | None) -> None:

@@ -33,6 +33,11 @@ button:hover, button:focus-visible { border-color: currentColor; }
 IMAGE_BUTTONS = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
 
 
+def key_of(text: str) -> str:
+    """`text` as a part of a key: everything but letters and digits is an underscore."""
+    return "".join(c if c.isalnum() else "_" for c in text)
+
+
 def chart(
     figure: go.Figure,
     key: str,

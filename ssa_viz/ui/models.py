@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import streamlit as st
 
 from ssa_viz.checkpoints import Checkpoint, CheckpointConfig, Listing
 from ssa_viz.errors import CheckpointError
 from ssa_viz.evaluate.functions import comparable
-from ssa_viz.evaluate.report import Evidence, amount, measures, spread
+from ssa_viz.evaluate.report import Evidence, amount, measures, number_at, spread
 from ssa_viz.figures.palette import Palette
 from ssa_viz.scoring import SCORING
 from ssa_viz.tasks import TASKS
@@ -158,7 +156,7 @@ def _card(loaded: Checkpoint, rival: Checkpoint | None, known: Evidence | None, 
     """One checkpoint; where its numbers are not lower than the `rival`'s, it says so."""
     config = loaded.config
     run, model = config.train, config.train.model
-    error = _number(loaded.metrics, ("in_distribution",))
+    error = number_at(loaded.metrics, ("in_distribution",))
     boolean = TASKS[run.task].boolean
     measure = "wrong" if boolean else "squared error"
     # The seed alone would not do: a checkpoint trained in another way may have it too.
@@ -200,10 +198,10 @@ def _errors(loaded: Checkpoint, rival: Checkpoint | None) -> str:
     """A table row for each measure that the checkpoint's metrics hold."""
     rows = []
     for name, path, share in measures(loaded.config.train.task):
-        value = _number(loaded.metrics, path)
+        value = number_at(loaded.metrics, path)
         if value is None or not comparable(loaded.config.train.model.scoring, path):
             continue
-        other = None if rival is None else _number(rival.metrics, path)
+        other = None if rival is None else number_at(rival.metrics, path)
         note = (
             "" if rival is None or other is None or value < other else f"<small>{_versus(value, other, rival)}</small>"
         )
@@ -214,20 +212,6 @@ def _errors(loaded: Checkpoint, rival: Checkpoint | None) -> str:
 def _versus(value: float, other: float, rival: Checkpoint) -> str:
     label = escape(SCORING[rival.config.train.model.scoring].label)
     return f"the same as {label}" if value == other else f"▲ worse than {label}"
-
-
-def _number(metrics: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    """The number at `path`; None if there is none. A checkpoint's metrics may be any JSON object."""
-    value: Any = metrics
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _title(task: str, variant: str) -> str:

@@ -12,7 +12,7 @@ import streamlit as st
 from ssa_viz.errors import InvalidInputError
 from ssa_viz.evaluate.constant import constant_card
 from ssa_viz.evaluate.functions import Functions, Measure, all_functions, by_width
-from ssa_viz.evaluate.report import spread
+from ssa_viz.evaluate.report import number_at, spread
 from ssa_viz.figures import export
 from ssa_viz.figures.curves import Axis, Line, curves
 from ssa_viz.figures.palette import Palette
@@ -144,7 +144,7 @@ def _constant(task: str, prompt_format: str, length: int, answer: bool) -> dict[
     return constant_card(task, prompt_format, length, answer=answer)
 
 
-def table(task: str, variant: str, found: Functions, palette: Palette) -> None:
+def table(task: str, variant: str, found: Functions) -> None:
     """Every function on every measure, mean ± standard deviation; a click on a head sorts."""
     rows = [*(SCORING[name].label for name in found.names)]
     columns = {_headed(measure): _means(measure, found.names) for measure in found.measures}
@@ -153,7 +153,7 @@ def table(task: str, variant: str, found: Functions, palette: Palette) -> None:
         for answer, card in constants(task, variant).items():
             rows.append(CONSTANT[answer])
             for measure in found.measures:
-                value = _at(card, measure.path)
+                value = number_at(card, measure.path)
                 columns[_headed(measure)].append(np.nan if value is None else 100 * value)
                 texts[_headed(measure)].append("–" if value is None else f"{100 * value:.3g}%")
     means = pd.DataFrame(columns, index=pd.Index(rows, name="Function"))
@@ -258,10 +258,3 @@ def _means(measure: Measure, order: tuple[str, ...]) -> list[float]:
 def _texts(measure: Measure, order: tuple[str, ...]) -> list[str]:
     found = (measure.found[name] for name in order)
     return ["–" if s is None else spread(s.mean, s.std, measure.share) for s in found]
-
-
-def _at(card: Mapping[str, Any], path: tuple[str, ...]) -> float | None:
-    value: Any = card
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return float(value) if isinstance(value, (int, float)) else None

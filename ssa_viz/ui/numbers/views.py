@@ -16,7 +16,7 @@ from ssa_viz.inspect import Problem, Reading
 from ssa_viz.scoring import SCORING
 from ssa_viz.sequence import label
 from ssa_viz.tasks import TASKS
-from ssa_viz.ui.charts import chart
+from ssa_viz.ui.charts import chart, key_of
 from ssa_viz.ui.markdown import plain
 from ssa_viz.ui.numbers.sides import Side
 from ssa_viz.ui.state import State
@@ -251,7 +251,7 @@ def masses(view: Scene) -> None:
 
 def _key(side: Side) -> str:
     """A side's label as part of a session key and a file name."""
-    return "".join(c if c.isalnum() else "_" for c in side.label.lower())
+    return key_of(side.label.lower())
 
 
 def _percent(share: float) -> str:

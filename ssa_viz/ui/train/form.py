@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ssa_viz import jobs
-from ssa_viz.errors import SSAVizError
+from ssa_viz.errors import SSAVizError, as_sentence
 from ssa_viz.figures.palette import Palette
 from ssa_viz.scoring import SCORING
 from ssa_viz.tasks import TASKS
@@ -168,4 +168,4 @@ def _readable(name: str) -> str:
 def _error(errors: dict[str, str], name: str) -> None:
     """The field's error, right below it."""
     if sentence := errors.pop(name, None):
-        st.error(plain(sentence[:1].upper() + sentence[1:]))
+        st.error(plain(as_sentence(sentence)))

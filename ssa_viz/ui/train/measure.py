@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-from ssa_viz.errors import InvalidInputError
+from ssa_viz.errors import InvalidInputError, as_sentence
 from ssa_viz.jobs import RunConfig, runs_at_once
 from ssa_viz.jobs.estimate import Estimate, ask
 from ssa_viz.ui.markdown import plain
@@ -77,7 +77,7 @@ def estimate(wanted: list[RunConfig], *, busy: bool) -> None:
         faults = [result for result in found.values() if isinstance(result, str)]
         known = {name: result for name, result in found.items() if isinstance(result, Estimate)}
         if faults:
-            st.warning(plain(f"{faults[0][:1].upper()}{faults[0][1:]}"), icon=":material/warning:")
+            st.warning(plain(as_sentence(faults[0])), icon=":material/warning:")
         elif len(known) == len(found):
             st.caption(f":material/timer: {_sentence(wanted, known)}")
         elif busy:

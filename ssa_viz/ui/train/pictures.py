@@ -16,7 +16,7 @@ from ssa_viz.figures.palette import Palette
 from ssa_viz.figures.scale import Scale
 from ssa_viz.figures.training import Course, training
 from ssa_viz.sequence import label
-from ssa_viz.ui.charts import chart
+from ssa_viz.ui.charts import chart, key_of
 from ssa_viz.ui.state import State
 from ssa_viz.ui.train import live
 from ssa_viz.ui.train.watched import Watched, boolean, steps
@@ -85,7 +85,7 @@ def curves(watched: list[Watched], palette: Palette) -> None:
                     _figure(watched, quantity, title, kind, quantity, palette)
             for i, (title, courses) in enumerate(_parameters(watched).items(), start=5):
                 with columns[i % 3]:
-                    _drawn(watched, "".join(c if c.isalnum() else "_" for c in title), title, courses, palette)
+                    _drawn(watched, key_of(title), title, courses, palette)
 
 
 def _figure(

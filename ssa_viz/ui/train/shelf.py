@@ -14,6 +14,7 @@ from ssa_viz.jobs.status import FINISHED, STOPPED
 from ssa_viz.scoring import SCORING
 from ssa_viz.tasks import TASKS
 from ssa_viz.ui import cache
+from ssa_viz.ui.charts import key_of
 from ssa_viz.ui.markdown import plain
 from ssa_viz.ui.state import State
 from ssa_viz.ui.train.properties import fill_from_run
@@ -44,14 +45,15 @@ def undo() -> None:
 def shelf(state: State, runs: list[Listed]) -> None:
     """Every run as a row."""
     for each in runs[:MOST_SHOWN]:
-        with st.container(border=True, key=f"run_{_key(each)}"):
+        key = key_of(each.id)
+        with st.container(border=True, key=f"run_{key}"):
             row = st.columns([4, 5, 3], vertical_alignment="center")
             row[0].markdown(f"**{plain(each.name)}**  \n{plain(_about(each))}")
             row[1].markdown(plain(each.error or standing(each)))
             with row[2].container(horizontal=True, gap="small"):
                 if each.run is not None:
-                    st.button("Show", key=f"show_{_key(each)}", on_click=_show, args=(state, each), type="tertiary")
-                with st.popover("More", type="tertiary", key=f"more_{_key(each)}"):
+                    st.button("Show", key=f"show_{key}", on_click=_show, args=(state, each), type="tertiary")
+                with st.popover("More", type="tertiary", key=f"more_{key}"):
                     _more(state, each)
     if len(runs) > MOST_SHOWN:
         st.caption(f"The newest {MOST_SHOWN} of {len(runs)} are shown; `python -m ssa_viz runs` lists all.")
@@ -70,7 +72,7 @@ def _about(each: Listed) -> str:
 
 
 def _more(state: State, each: Listed) -> None:
-    key = _key(each)
+    key = key_of(each.id)
     if each.run is not None:
         name = st.text_input("Name", each.run.name, max_chars=MOST_NAME, key=f"name_{key}")
         st.button(
@@ -132,7 +134,3 @@ def _try(act: object) -> bool:
         st.toast(plain(trouble(error)), icon=":material/error:")
         return False
     return True
-
-
-def _key(each: Listed) -> str:
-    return "".join(c if c.isalnum() else "_" for c in each.id)

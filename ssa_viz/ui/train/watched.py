@@ -11,6 +11,7 @@ from ssa_viz.figures.palette import Palette
 from ssa_viz.figures.training import Course
 from ssa_viz.jobs import Listed, Records
 from ssa_viz.tasks import TASKS
+from ssa_viz.ui.charts import key_of
 from ssa_viz.ui.state import State
 
 READ = "train:records"  # session key: run → its records as far as they have been read
@@ -30,7 +31,7 @@ class Watched:
 
     @property
     def key(self) -> str:
-        return "".join(c if c.isalnum() else "_" for c in self.listed.id)
+        return key_of(self.listed.id)
 
     @property
     def comparison(self) -> str:

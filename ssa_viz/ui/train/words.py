@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ssa_viz.checkpoints.files import reason
+from ssa_viz.errors import as_sentence
 from ssa_viz.jobs import Listed
 from ssa_viz.jobs.status import (
     FAILED,
@@ -33,8 +34,7 @@ def trouble(error: Exception) -> str:
     """Why something could not be done, as a sentence."""
     if isinstance(error, OSError):
         return f"The folder of the runs cannot be written to ({reason(error)}); make room or mend it, and try again."
-    text = str(error)
-    return text if "/" in text.split(" ")[0] else text[:1].upper() + text[1:]
+    return as_sentence(str(error))
 
 
 def duration(seconds: float) -> str:

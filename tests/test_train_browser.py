@@ -19,7 +19,8 @@ from tests.conftest import SERVER_LOG
 
 pytestmark = pytest.mark.browser
 
-ADDRESS = "/train?steps=150&v=1"
+STEPS = 300  # enough that they still go on when the page is back
+ADDRESS = f"/train?steps={STEPS}&v=1"
 NUMBERS = (0.7, 1.2, -0.4, 0.9, 1.6, 0.3)
 
 
@@ -112,7 +113,7 @@ def test_train_leave_come_back_pause_resume_finish_and_open(
         records = Records(folder)
         records.update()
         np.testing.assert_allclose(line["y"], [record["loss"] for record in records.trained], rtol=1e-6)
-    picture = jobs.probe_at(folders[0], 150)
+    picture = jobs.probe_at(folders[0], STEPS)
     key = "".join(c if c.isalnum() else "_" for c in folders[0].name)
     shown = figure_data(page, f"train_attention_{key}")["data"][0]["z"]
     below = np.tril_indices(40)

@@ -2,12 +2,13 @@
 
 import streamlit as st
 
-from ssa_viz.ui import robustness
+from ssa_viz.ui.robustness import functions, maps, table
+from ssa_viz.ui.robustness.properties import robustness_state
 from ssa_viz.ui.setup import set_up
 from ssa_viz.ui.state import VERSION
 
 palette = set_up("Robustness")
-state = robustness.robustness_state()
+state = robustness_state()
 unusable = state.restore()
 
 st.title("Robustness")
@@ -18,19 +19,20 @@ st.markdown(
 if unusable:
     st.warning(f"The address asked for something that does not exist ({', '.join(unusable)}); the default is shown.")
 
-task, variant = robustness.pick(state)
-found = robustness.entry(task, variant)
+task, variant = functions.pick(state)
+found = functions.entry(task, variant)
 if found is not None:
-    entry, functions = found
-    robustness.verdict(functions)
-    robustness.widths(state, task, variant, entry, functions, palette)
-    there = robustness.checkpoints_of(task, variant, state["f"])
+    entry, every = found
+    functions.verdict(every)
+    functions.widths(state, task, variant, entry, every, palette)
+    there = functions.checkpoints_of(task, variant, state["f"])
     if there:
         address = {"task": task, "arch": variant, "m": ",".join(there), "inject": "1", "v": VERSION}
         label = "Open these in Numbers, with a 70"
         st.page_link("app.py", label=label, icon=":material/grid_on:", query_params=address)
-    st.header("Every measure")
-    robustness.table(task, variant, functions)
-    robustness.in_words(functions)
-    robustness.traps()
+maps.section(state, task, variant, palette)
+if found is not None:
+    table.section(state, task, variant)
+    functions.in_words(every)
+functions.traps()
 state.publish()

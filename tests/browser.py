@@ -28,7 +28,7 @@ Figure = dict[str, Any]
 
 @contextmanager
 def serving(app: Path, log: Path) -> Iterator[str]:
-    """Run a Streamlit app on a free port, its output in `log`, its training in runs/ beside it; the address, until the
+    """Run a Streamlit app on a free port, its output in `log`, its training and maps beside it; the address, until the
     block ends.
 
     Raises:
@@ -47,11 +47,12 @@ def serving(app: Path, log: Path) -> Iterator[str]:
     # One thread: the server shares the machine with the browser, and torch must not fight it for the cores.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")}
+    own = {"SSA_VIZ_RUNS": str(log.parent / "runs"), "SSA_VIZ_CACHE": str(log.parent / "cache")}
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", str(app), *flags],
             cwd=ROOT,
-            env={**inherited, **threads, "PYTHONUNBUFFERED": "1", "SSA_VIZ_RUNS": str(log.parent / "runs")},
+            env={**inherited, **threads, **own, "PYTHONUNBUFFERED": "1"},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

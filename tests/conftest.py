@@ -20,6 +20,7 @@ from tests.browser import HOST, ROOT, exceptions_shown, expect_no_complaints, se
 
 # Whatever was trained on this machine is none of the tests' business.
 os.environ["SSA_VIZ_RUNS"] = str(Path(tempfile.gettempdir()) / f"ssa-viz-tests-{os.getpid()}-without-runs")
+os.environ["SSA_VIZ_CACHE"] = str(Path(tempfile.gettempdir()) / f"ssa-viz-tests-{os.getpid()}-cache")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SERVER_LOG = pytest.StashKey[Path]()

@@ -10,6 +10,7 @@ import pytest
 
 from ssa_viz.errors import InvalidInputError
 from ssa_viz.figures.curves import FLOOR, Axis, Line, curves
+from ssa_viz.figures.error_map import Steps, amount, error_map, map_difference
 from ssa_viz.figures.jacobian import jacobian
 from ssa_viz.figures.palette import DARK, LIGHT
 from ssa_viz.figures.row_panels import Panel, row_panels
@@ -120,3 +121,57 @@ def test_jacobian_is_drawn_as_it_is_on_a_symmetric_scale() -> None:
 def test_what_does_not_fit_is_refused(build: Any, match: str) -> None:
     with pytest.raises(InvalidInputError, match=match):
         build()
+
+
+ROWS, COLUMNS = Steps("length <n>", (10, 20)), Steps("σ", (1, 2.5, 40))
+ERRORS = np.array([[0.0, 0.004, 0.0512], [0.3, 0.999, np.nan]])
+
+
+def test_an_error_map_holds_its_numbers_and_compared_maps_share_their_colours() -> None:
+    scale = amount("% wrong", [ERRORS, ERRORS / 2], share=True)
+    assert scale.ends == (0.0, 1.0)
+    drawn = checked(error_map(ERRORS, ROWS, COLUMNS, amount=scale, palette=LIGHT, title="SSA"))
+    (cells,) = drawn["data"]
+    np.testing.assert_array_equal(cells["z"], ERRORS)
+    np.testing.assert_array_equal(cells["customdata"], ERRORS)
+    assert [list(row) for row in cells["text"]] == [["0", ".4", "5.1"], ["30", "100", ""]]
+    assert list(cells["x"]) == ["1", "2.5", "40"]
+    assert drawn["layout"]["yaxis"]["title"]["text"] == "length &lt;n&gt;"
+    axis = drawn["layout"]["coloraxis"]
+    assert (axis["cmin"], axis["cmax"]) == scale.ends
+    assert amount("", [ERRORS[:1]], share=True).ends == (0.0, 0.1)
+    with pytest.raises(InvalidInputError):
+        error_map(ERRORS.T, ROWS, COLUMNS, amount=scale, palette=LIGHT, title="")
+
+
+def test_squared_errors_are_coloured_by_their_logarithm_unless_one_is_0() -> None:
+    values = np.array([[0.02, 1.0, 123.0], [4567.0, 45678.0, 2e6]])
+    scale = amount("squared error", [values], share=False)
+    assert scale.log
+    drawn = checked(error_map(values, ROWS, COLUMNS, amount=scale, palette=DARK, title="SSA"))
+    np.testing.assert_allclose(drawn["data"][0]["z"], np.log10(values))
+    assert [list(row) for row in drawn["data"][0]["text"]] == [[".02", "1", "123"], ["4.6k", "46k", "2e6"]]
+    assert not amount("squared error", [values, 0 * values], share=False).log
+    assert amount("squared error", [np.full((2, 3), np.nan)], share=False).ends == (0.0, 1.0)
+
+
+def test_the_difference_of_two_maps_is_blue_where_the_second_is_wrong_less() -> None:
+    scale = amount("% wrong", [ERRORS], share=True)
+    better = ERRORS - np.array([[0, 0, 0.05], [0.2, -0.001, 0]])
+    drawn = checked(
+        map_difference(ERRORS, better, ROWS, COLUMNS, amount=scale, palette=LIGHT, title="Difference", names=("A", "B"))
+    )
+    np.testing.assert_allclose(drawn["data"][0]["z"], better - ERRORS)
+    assert [list(row) for row in drawn["data"][0]["text"]] == [["", "", "−5"], ["−20", "", ""]]
+    axis = drawn["layout"]["coloraxis"]
+    assert (axis["cmin"], axis["cmax"]) == (-0.25, 0.25)
+    assert axis["colorscale"][0][1] == LIGHT.diverging[-1]
+    assert "Blue: B is wrong less." in str(drawn["layout"]["title"])
+    numbers = amount("squared error", [ERRORS], share=False)
+    drawn = checked(
+        map_difference(ERRORS, 2 * ERRORS, ROWS, COLUMNS, amount=numbers, palette=LIGHT, title="", names=("A", "B"))
+    )
+    ratio = drawn["data"][0]["z"]
+    assert np.isnan(ratio[0, 0])
+    assert ratio[1, 0] == pytest.approx(np.log10(2))
+    assert drawn["data"][0]["text"][1][0] == "2"

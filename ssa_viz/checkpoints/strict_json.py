@@ -57,14 +57,14 @@ def read_object(path: Path) -> dict[str, Any]:
         raise fault(path, f"is damaged ({error}); download it again") from error
 
 
-def to_bytes(document: Mapping[str, Any]) -> bytes:
-    """`document` as readable JSON with sorted keys and a final line end.
+def to_bytes(document: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
+    """`document` as readable JSON with sorted keys and a final line end; on one line with `indent` None.
 
     Raises:
         InvalidInputError: something in it is not JSON (NaN and infinity are not), or it is too large to read.
     """
     try:
-        text = json.dumps(dict(document), allow_nan=False, sort_keys=True, indent=2, ensure_ascii=False)
+        text = json.dumps(dict(document), allow_nan=False, sort_keys=True, indent=indent, ensure_ascii=False)
         content = (text + "\n").encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"what JSON cannot hold ({error})") from error

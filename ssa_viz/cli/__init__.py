@@ -9,8 +9,10 @@ from collections.abc import Sequence
 import torch
 
 from ssa_viz.cli.evaluate import add_evaluate, add_list, first_difference
+from ssa_viz.cli.maps import add_maps
 from ssa_viz.cli.options import OWN, train_config
 from ssa_viz.cli.runs import add_runs
+from ssa_viz.cli.table import add_table
 from ssa_viz.cli.train import add_train
 from ssa_viz.errors import SSAVizError
 
@@ -48,6 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     add_train(commands.add_parser("train", help="train a model and save it, or go on with a run"))
     add_evaluate(commands.add_parser("evaluate", help="measure checkpoints and print their cards"))
+    add_maps(commands.add_parser("maps", help="measure checkpoints over every combination of two shifts"))
+    add_table(commands.add_parser("table", help="every scoring function on every measure"))
     add_list(commands.add_parser("list", help="list the checkpoints in a folder"))
     add_runs(commands.add_parser("runs", help="list, pause, resume, stop, discard, export runs"))
     return parser

@@ -25,25 +25,34 @@ def constant_card(
     if not task.boolean:
         raise InvalidInputError(f"task {task_name!r} has no constant answer to compare with")
 
-    def on(shift: Shift) -> torch.Tensor:
-        """The errors, (B, N)."""
+    def on(shift: Shift) -> tuple[torch.Tensor, torch.Tensor]:
+        """The errors, and where an earlier number had settled the answer, (B, N) each."""
         generator = torch.Generator().manual_seed(CARD_SEED)
-        found = []
+        found, settled = [], []
         for start in range(0, sequences, CHUNK):  # as `measure` draws them
             count = min(CHUNK, sequences - start)
             prompts = task.sample(count, length, generator, prompt_format=prompt_format, shift=shift)
             said = torch.full_like(prompts.answers, 1.0 if answer else -1.0)
             found.append(task.error(said, prompts.answers))
-        return torch.cat(found).double()
+            already = task.settled(prompts.numbers)
+            settled.append(torch.ones_like(said, dtype=torch.bool) if already is None else already)
+        return torch.cat(found).double(), torch.cat(settled)
+
+    def mean(shift: Shift) -> float:
+        return float(on(shift)[0].mean())
 
     positions = sorted({min(length - 1, int(length * fraction)) for fraction in FRACTIONS})
 
     def injected(value: float) -> dict[str, float]:
-        start = [float(on(Shift(outlier=Outlier(value, at)))[:, at:].mean()) for at in positions]
-        return {"from": sum(start) / len(start)}
+        start, at = [], []
+        for position in positions:
+            errors, settled = on(Shift(outlier=Outlier(value, position)))
+            start.append(float(errors[:, position:].mean()))
+            at.append(float(errors[:, position][settled[:, position]].mean()))
+        return {"from": sum(start) / len(start), "at_settled": sum(at) / len(at)}
 
     return {
-        "in_distribution": float(on(Shift()).mean()),
-        "wider_inputs": {f"{std:g}": float(on(Shift(input_std=std)).mean()) for std in WIDER},
+        "in_distribution": mean(Shift()),
+        "wider_inputs": {f"{std:g}": mean(Shift(input_std=std)) for std in WIDER},
         "injected": {f"{value:g}": injected(value) for value in INJECTED},
     }

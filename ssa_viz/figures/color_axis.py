@@ -21,8 +21,9 @@ def color_axis(
     show: bool,
     height: int,
     margin: Margin,
+    length: int = 250,
 ) -> dict[str, Any]:
-    """A colour axis with fixed ends and a thin bar along the bottom, which leaves the width to the cells.
+    """A colour axis with fixed ends and a thin bar of `length` pixels along the bottom, beneath the cells.
 
     Figures of one height and margin keep their size whether the bar is shown or not.
     """
@@ -39,7 +40,7 @@ def color_axis(
             "y": -(bottom - BAR_ROOM) / (height - top - bottom),  # in heights of the plot, from its bottom
             "yanchor": "top",
             "lenmode": "pixels",
-            "len": 250,
+            "len": length,
             "thickness": 8,
             "outlinewidth": 0,
             "xpad": 4,

@@ -2,6 +2,7 @@
 
 from ssa_viz.model.config import VARIANTS, ModelConfig
 from ssa_viz.model.decoder import Decoder, build
+from ssa_viz.model.lengthen import lengthened
 from ssa_viz.model.trace import LayerTrace, Trace
 
-__all__ = ["VARIANTS", "Decoder", "LayerTrace", "ModelConfig", "Trace", "build"]
+__all__ = ["VARIANTS", "Decoder", "LayerTrace", "ModelConfig", "Trace", "build", "lengthened"]

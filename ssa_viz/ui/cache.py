@@ -22,10 +22,11 @@ from ssa_viz.checkpoints.strict_json import read_object
 from ssa_viz.errors import CheckpointError
 from ssa_viz.inspect import Problem, Reading, Sweep
 
-MODELS = Path(os.environ.get("SSA_VIZ_MODELS") or Path(__file__).resolve().parents[2] / "models")
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = Path(os.environ.get("SSA_VIZ_MODELS") or ROOT / "models")
 
 # Where training runs live: in runs/, or in the folder that SSA_VIZ_RUNS names.
-RUNS = Path(os.environ.get("SSA_VIZ_RUNS") or Path(__file__).resolve().parents[2] / "runs")
+RUNS = Path(os.environ.get("SSA_VIZ_RUNS") or ROOT / "runs")
 
 FILES = (CONFIG_FILE, METRICS_FILE, WEIGHTS_FILE)
 

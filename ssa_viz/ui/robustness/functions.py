@@ -6,47 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from ssa_viz.errors import InvalidInputError
-from ssa_viz.evaluate.constant import constant_card
-from ssa_viz.evaluate.functions import Functions, Measure, all_functions, by_width
-from ssa_viz.evaluate.report import number_at, spread
+from ssa_viz.evaluate.functions import Functions, all_functions, by_width
 from ssa_viz.figures import export
 from ssa_viz.figures.curves import Axis, Line, curves
 from ssa_viz.figures.palette import Palette
 from ssa_viz.scoring import SCORING
 from ssa_viz.tasks import TASKS
-from ssa_viz.train.presets import SHIPPED, checkpoint_name, shipped
+from ssa_viz.train.presets import checkpoint_name
 from ssa_viz.ui import cache
 from ssa_viz.ui.charts import chart
 from ssa_viz.ui.numbers.inputs import VARIANT_LABELS
-from ssa_viz.ui.state import State, choice, names
+from ssa_viz.ui.robustness.properties import PAIRS
+from ssa_viz.ui.robustness.table import constants
+from ssa_viz.ui.state import State
 
-CONSTANT = {True: "Always yes", False: "Always no"}
-FIRST_CHOSEN = ("softmax", "ssa", "softmax_plus_one", "sparsemax")
-PAIRS = [f"{task}-{variant}" for task, variant in SHIPPED]
 REFERENCE = "softmax"
-HEADS = {
-    ("injected", "70", "largest_weight"): "Weight at 70",
-    ("injected", "70", "at_settled"): "At 70",
-    ("injected", "70", "at"): "At 70",
-    ("injected", "70", "from"): "From 70 on",
-    ("injected", "-70", "from"): "From −70 on",
-    ("injected", "1000", "from"): "From 1000 on",
-    ("injected", "70", "after"): "After 70",
-    ("injected", "-70", "after"): "After −70",
-    ("injected", "1000", "after"): "After 1000",
-    ("wider_inputs", "10"): "σ = 10",
-    ("wider_functions", "10"): "Lines σ = 10",
-    ("in_distribution",): "In distribution",
-}
-
-
-def robustness_state() -> State:
-    """The page's state."""
-    return State("robustness", [choice("of", PAIRS, PAIRS[0]), names("f", list(SCORING), FIRST_CHOSEN)])
 
 
 def pick(state: State) -> tuple[str, str]:
@@ -133,76 +110,6 @@ def widths(state: State, task: str, variant: str, entry: Mapping[str, Any], foun
             )
 
 
-def constants(task: str, variant: str) -> dict[bool, dict[str, Any]]:
-    """The cards of both constant answers."""
-    run = shipped(task, variant, REFERENCE, 0)
-    return {answer: _constant(task, run.prompt_format, run.length, answer) for answer in (True, False)}
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _constant(task: str, prompt_format: str, length: int, answer: bool) -> dict[str, Any]:
-    return constant_card(task, prompt_format, length, answer=answer)
-
-
-def table(task: str, variant: str, found: Functions) -> None:
-    """Every function on every measure, mean ± standard deviation; a click on a head sorts."""
-    rows = [*(SCORING[name].label for name in found.names)]
-    columns = {_headed(measure): _means(measure, found.names) for measure in found.measures}
-    texts = {_headed(measure): _texts(measure, found.names) for measure in found.measures}
-    if TASKS[task].boolean:
-        for answer, card in constants(task, variant).items():
-            rows.append(CONSTANT[answer])
-            for measure in found.measures:
-                value = number_at(card, measure.path)
-                columns[_headed(measure)].append(np.nan if value is None else 100 * value)
-                texts[_headed(measure)].append("–" if value is None else f"{100 * value:.3g}%")
-    means = pd.DataFrame(columns, index=pd.Index(rows, name="Function"))
-    shown = pd.DataFrame(texts, index=means.index)
-    best = {
-        _headed(measure): None if measure.best is None else SCORING[measure.best].label for measure in found.measures
-    }
-
-    def styles(column: pd.Series) -> list[str]:
-        return ["font-weight: 700" if row == best[column.name] else "" for row in column.index]
-
-    styler = means.style.apply(styles, axis=0)
-    for name in means.columns:
-        for row in means.index:  # cell by cell, as equal means can have other spreads
-            words = shown.loc[row, name]
-            styler = styler.format(lambda value, words=words: words, subset=pd.IndexSlice[[row], [name]])
-    st.dataframe(styler, width="stretch", height=38 + 35 * len(rows), placeholder="–")
-    st.download_button(
-        "CSV",
-        lambda: export.csv(
-            {
-                "function": [name for name in found.names for _ in found.seeds],
-                "seed": [seed for _ in found.names for seed in found.seeds],
-                **{
-                    measure.name: [
-                        np.nan if (s := measure.found[name]) is None else s.values[i]
-                        for name in found.names
-                        for i in range(len(found.seeds))
-                    ]
-                    for measure in found.measures
-                },
-            }
-        ),
-        f"robustness_{task}_{variant}.csv",
-        "text/csv",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
-    )
-    st.caption(
-        "Lower is better. Mean ± standard deviation over seeds of weights and data, on test prompts that no model was "
-        "trained or chosen on; bold where the lowest mean is further from the next one than either's spread. “From 70 "
-        "on”: the injected number's own position and all later ones, averaged over three places. “At 70”: its own, "
-        "where an earlier number had settled the answer. Weight: the largest one in the row of the 70, left out "
-        "where the rows of a function have any sum. What this does not show: that one function is better in general. "
-        "The models are small, five seeds are few, and the spread is often as large as the error."
-    )
-
-
 def in_words(found: Functions) -> None:
     """Each function against softmax, seed by seed, on what is asked about most."""
     lines = []
@@ -243,18 +150,3 @@ def checkpoints_of(task: str, variant: str, chosen: list[str]) -> list[str]:
     there = {listing.name for listing in cache.catalogue()}
     named = [checkpoint_name(task, variant, scoring) for scoring in chosen]
     return [name for name in named if name in there][:4]
-
-
-def _headed(measure: Measure) -> str:
-    """A short head for a column."""
-    return HEADS.get(measure.path, measure.name)
-
-
-def _means(measure: Measure, order: tuple[str, ...]) -> list[float]:
-    scale = 100 if measure.share else 1
-    return [np.nan if (s := measure.found[name]) is None else scale * s.mean for name in order]
-
-
-def _texts(measure: Measure, order: tuple[str, ...]) -> list[str]:
-    found = (measure.found[name] for name in order)
-    return ["–" if s is None else spread(s.mean, s.std, measure.share) for s in found]

@@ -1,0 +1,1 @@
+"""The Robustness page: every function over its seeds, and error maps of single models."""

@@ -2,11 +2,13 @@
 
     python scripts/zoo.py train  [--runs runs/zoo] [--only every-attention_only …] [--scoring ssa …] [--workers 2]
     python scripts/zoo.py ship   [--runs runs/zoo] [--models models]
+    python scripts/zoo.py maps   [--models models] [--workers 2]
 
 `train` goes on where it stopped: a complete run is never repeated. Each run is one `python -m ssa_viz train`
 process with one thread. `ship` takes softmax and SSA, which must be complete, and every other function that has all
 seeds; it copies the seed with the median in-distribution error, writes all seeds' numbers to
-models/seeds.json, and their mean ± standard deviation to models/README.md.
+models/seeds.json, and their mean ± standard deviation to models/README.md. `maps` measures the error maps that the
+Robustness page shows, those that are missing, and removes those that belong to no shipped checkpoint any more.
 """
 
 from __future__ import annotations
@@ -21,11 +23,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import torch
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from ssa_viz import checkpoints  # noqa: E402
 from ssa_viz.evaluate.functions import all_functions  # noqa: E402
+from ssa_viz.evaluate.grids import Store, assembled, cells, grids, key  # noqa: E402
 from ssa_viz.evaluate.report import agreement, over_seeds, spread  # noqa: E402
 from ssa_viz.evaluate.seeds import median_seed  # noqa: E402
 from ssa_viz.scoring import SCORING  # noqa: E402
@@ -98,6 +103,27 @@ def ship(runs: Path, models: Path) -> None:
     (models / "README.md").write_text(readme(every))
 
 
+def maps(models: Path, workers: int) -> None:
+    """Bring models/maps to what the checkpoints need."""
+    torch.set_num_threads(1)  # the cells are shared among threads, each of which computes alone
+    store = Store(models / "maps", models / "maps")
+    wanted = set()
+    for listing in checkpoints.discover(models):
+        if listing.config is None:
+            raise SystemExit(f"{listing.name}: {listing.error}")
+        run = listing.config.train
+        for grid in grids(run).values():
+            wanted.add(f"{key(listing.config, grid)}.json")
+            if store.find(listing.config, grid) is None:
+                model = checkpoints.load(listing.folder).model
+                found = cells(model, run, grid, range(grid.shape[0] * grid.shape[1]), threads=workers)
+                store.keep(listing.config, assembled(run, grid, dict(found)))
+                print(f"done {listing.name} {grid.name}", flush=True)
+    for path in (models / "maps").glob("*.json"):
+        if path.name not in wanted:
+            path.unlink()
+
+
 README = """# The shipped checkpoints
 
 One folder a model: `model.safetensors`, `config.json` (written last: its presence means complete) and `metrics.json`
@@ -110,7 +136,10 @@ Train everything again, ship it, and check a card:
 ```
 python scripts/zoo.py train
 {more}python scripts/zoo.py ship
+python scripts/zoo.py maps
 python -m ssa_viz evaluate --check models/*/
+python -m ssa_viz maps --check models/maps models/*/
+python -m ssa_viz table --measure
 ```
 
 Bit for bit the same weights come out on the same kind of processor with the same torch and `SSA_VIZ_KERNELS=0`: softmax
@@ -185,7 +214,7 @@ def others(task: str, entry: dict[str, Any]) -> list[str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("train", "ship"))
+    parser.add_argument("action", choices=("train", "ship", "maps"))
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "zoo")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     parser.add_argument("--only", nargs="*", default=[])
@@ -194,4 +223,7 @@ if __name__ == "__main__":
     options = parser.parse_args()
     if options.action == "train":
         sys.exit(1 if train(options.runs, options.only, options.scoring, options.workers) else 0)
-    ship(options.runs, options.models)
+    if options.action == "ship":
+        ship(options.runs, options.models)
+    else:
+        maps(options.models, options.workers)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
+from ssa_viz.checkpoints import read_config
+from ssa_viz.evaluate import grids
 from tests.browser import PATIENCE, ROOT, figure_data, wait_idle
 from tests.test_train_browser import without_streamlits_own
 
@@ -50,6 +52,31 @@ def test_curves_are_the_means_of_the_seeds_and_follow_the_choice(
         page, "robustness_wider_inputs", until=lambda figure: np.allclose(figure["data"][0]["y"], expected, rtol=1e-6)
     )
     assert "of=some-attention_only" in page.url
+    without_streamlits_own(complaints)
+
+
+def test_the_drawn_maps_are_the_shipped_ones_and_follow_what_is_counted(
+    new_context: Callable[..., BrowserContext], server: str, complaints: list[str]
+) -> None:
+    page = new_context(viewport={"width": 1400, "height": 1600}).new_page()
+    page.set_default_timeout(2 * PATIENCE * 1000)
+    page.goto(f"{server}/robustness?v=1")
+    found = []
+    for scoring in ("softmax", "ssa"):
+        config = read_config(ROOT / "models" / f"every-attention_only-{scoring}")
+        kept = grids.usual(ROOT / "models", ROOT).find(config, grids.grids(config.train)["width_length"])
+        assert kept is not None
+        found.append(kept.found)
+    for kind, label in (("answers", ""), ("sequences", "Whole sequences")):
+        if label:
+            page.get_by_role("radio", name=label).or_(page.get_by_role("button", name=label)).first.click()
+            wait_idle(page)
+        for key, each, who in (("map_a", 0, "model"), ("map_b", 1, "model"), ("map_always_no", 0, "always no")):
+            expected = found[each][who][kind]
+            figure_data(page, key, until=lambda f, e=expected: np.allclose(f["data"][0]["z"], e, atol=1e-6))
+        change = found[1]["model"][kind] - found[0]["model"][kind]
+        figure_data(page, "map_difference", until=lambda f, e=change: np.allclose(f["data"][0]["z"], e, atol=1e-6))
+    assert "by=sequences" in page.url
     without_streamlits_own(complaints)
 
 

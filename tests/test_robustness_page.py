@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from ssa_viz.checkpoints import read_config
 from ssa_viz.evaluate import grids as g
-from ssa_viz.jobs.measuring import DESK
+from ssa_viz.jobs.measuring import CANCELLED, DESK
 from ssa_viz.scoring import SCORING
 from ssa_viz.train.presets import SHIPPED
 from ssa_viz.ui import cache
@@ -165,3 +165,26 @@ def test_a_map_that_is_missing_is_measured_at_a_press_and_then_comes_from_the_ca
     assert len(numbers(figure(app, "map_a")["data"][0]["customdata"])) == 12
     assert len([*tmp_path.glob("maps/*.json")]) == 1
     assert not numbers(figure(app, "map_difference")["data"][0]["z"]).any()
+
+
+def test_measuring_can_be_cancelled_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = g.grids
+    monkeypatch.setattr(maps, "grids", lambda run: usual(run, sequences=50_000))
+    monkeypatch.setenv("SSA_VIZ_CACHE", str(tmp_path))
+    app = opened(a="every-attention_only-softmax", b="every-attention_only-ssa")
+    next(each for each in app.button if each.label == "Measure").click()
+    ran(app)
+    cancels = [each for each in app.button if each.label == "Cancel"]
+    assert len(cancels) == 2
+    keys = [each.key.removeprefix("cancel_") for each in cancels]
+    for key in keys:
+        next(each for each in app.button if each.key == f"cancel_{key}").click()
+        ran(app)
+    for key in keys:
+        doing = DESK.find(key)
+        assert doing is not None
+        assert doing.state == CANCELLED
+        assert doing.future is not None
+        doing.future.result(60)
+    assert "has not been measured yet" in text(app)
+    assert not [*tmp_path.rglob("*.json")]

@@ -133,10 +133,11 @@ def traps() -> None:
             "number that it draws. All σ then share the same signs, and in the prompts that come of it every answer of "
             "*every* is No from the fourth number on. Whoever always answers No makes no error at any σ or length. "
             "Here each measurement draws fresh prompts, and the first number that settles the answer is equally likely "
-            "at every place, so a constant answer is wrong about half of the time: it stands in the table and in the "
-            "figure.\n\n"
+            "at every place, so a constant answer is wrong about half of the time: it stands in the table, "
+            "in the figure and beside the error maps.\n\n"
             "**One wrong answer, or one wrong sequence.** That code counts a sequence as wrong if any answer from the "
-            "fourth number on is (its comment says third). Here each answer counts by itself."
+            "fourth number on is (its comment says third). In the table each answer counts by itself; the error maps "
+            "have both ways of counting."
         )
 
 

@@ -18,8 +18,8 @@ LAYERS = (
     ("ssa_viz", "ssa_viz.version", "ssa_viz.errors"),
     ("ssa_viz.registry", "ssa_viz.items", "ssa_viz.kernels"),
     ("ssa_viz.scoring", "ssa_viz.sequence"),
-    ("ssa_viz.model", "ssa_viz.tasks", "ssa_viz.metrics"),
-    ("ssa_viz.train.config",),
+    ("ssa_viz.model", "ssa_viz.tasks", "ssa_viz.metrics", "ssa_viz.text"),
+    ("ssa_viz.train.config", "ssa_viz.train.language.config"),
     ("ssa_viz.train.state",),
     ("ssa_viz.checkpoints",),
     ("ssa_viz.train",),
@@ -38,6 +38,8 @@ ONLY = {
     "pandas": {"ssa_viz.ui"},
     "safetensors": {"ssa_viz.checkpoints"},
     "numba": {"ssa_viz.kernels"},
+    "tokenizers": {"ssa_viz.text"},
+    "datasets": {"ssa_viz.text"},
 }
 NEVER = {
     "ssa_viz.figures": {"torch"},

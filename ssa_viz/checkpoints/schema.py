@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from ssa_viz.checkpoints.format import (
     FORMAT,
@@ -16,6 +16,7 @@ from ssa_viz.checkpoints.format import (
     WEIGHTS_FILE,
     CheckpointConfig,
 )
+from ssa_viz.checkpoints.typed import brief, exactly, fields_of, list_of, plain, typed
 from ssa_viz.errors import InvalidInputError
 from ssa_viz.model import ModelConfig
 from ssa_viz.scoring import SCORING
@@ -29,11 +30,8 @@ MODEL_HINTS = get_type_hints(ModelConfig)
 TRAIN_HINTS = get_type_hints(TrainConfig)
 RUN_FIELDS = tuple(name for name in TRAIN_HINTS if name not in ("model", *TASK_FIELDS.values()))
 
-LARGEST_INT = 2**53  # beyond it JSON readers elsewhere lose digits
 SHA256 = re.compile(r"[0-9a-f]{64}")
 VERSION = re.compile(r"[A-Za-z0-9._+-]{1,100}")
-
-T = TypeVar("T")
 
 
 def _from_1(document: Document) -> Document:
@@ -46,7 +44,7 @@ def _from_1(document: Document) -> Document:
         "input_std": 1.0,
         "precision": "float32",
     }
-    run = _typed("train", document.get("train"), dict)
+    run = typed("train", document.get("train"), dict)
     unknown = [name for name in added if name in run]
     if unknown:
         raise InvalidInputError(f"train.{unknown[0]} is not a known field")
@@ -75,7 +73,7 @@ def to_document(config: CheckpointConfig) -> Document:
 def recipe_to_document(train: TrainConfig) -> Document:
     """The sections model, task and train, which `recipe_from_document` reads as `train`."""
     return {
-        "model": {name: _plain(getattr(train.model, name)) for name in MODEL_HINTS},
+        "model": {name: plain(getattr(train.model, name)) for name in MODEL_HINTS},
         "task": {name: getattr(train, field) for name, field in TASK_FIELDS.items()},
         "train": {name: getattr(train, name) for name in RUN_FIELDS},
     }
@@ -88,11 +86,11 @@ def recipe_from_document(document: Document) -> TrainConfig:
         InvalidInputError, UnknownNameError: naming what is wrong.
     """
     for section in ("model", "task", "train"):
-        _typed(section, document.get(section), dict)
-    model = ModelConfig(**_fields("model", document["model"], MODEL_HINTS))
+        typed(section, document.get(section), dict)
+    model = ModelConfig(**fields_of("model", document["model"], MODEL_HINTS))
     task_hints = {name: TRAIN_HINTS[field] for name, field in TASK_FIELDS.items()}
-    task = _fields("task", document["task"], task_hints)
-    run = _fields("train", document["train"], {name: TRAIN_HINTS[name] for name in RUN_FIELDS})
+    task = fields_of("task", document["task"], task_hints)
+    run = fields_of("train", document["train"], {name: TRAIN_HINTS[name] for name in RUN_FIELDS})
     return TrainConfig(model=model, **{TASK_FIELDS[name]: value for name, value in task.items()}, **run)
 
 
@@ -106,20 +104,20 @@ def from_document(document: Document, folder: Path) -> CheckpointConfig:
     document = _migrated(document)
     sections = ("model", "scoring", "task", "train", "weights")
     texts = ("format", "name", "library_version", "torch_version")
-    _exactly("", document, ("schema_version", *texts, *sections))
+    exactly("", document, ("schema_version", *texts, *sections))
     for section in sections:
-        _typed(section, document[section], dict)
+        typed(section, document[section], dict)
     for text in texts:
-        _typed(text, document[text], str)
+        typed(text, document[text], str)
     for version in ("library_version", "torch_version"):
         if not VERSION.fullmatch(document[version]):
-            raise InvalidInputError(f"{version} must be a version number, not {_brief(document[version])}")
+            raise InvalidInputError(f"{version} must be a version number, not {brief(document[version])}")
     if not NAME.fullmatch(document["name"]):
-        raise InvalidInputError(f"name may have letters, digits, '.', '_' and '-', not {_brief(document['name'])}")
+        raise InvalidInputError(f"name may have letters, digits, '.', '_' and '-', not {brief(document['name'])}")
     train = recipe_from_document(document)
-    weights = _fields("weights", document["weights"], {"file": str, "sha256": str, "bytes": int})
+    weights = fields_of("weights", document["weights"], {"file": str, "sha256": str, "bytes": int})
     if weights["file"] != WEIGHTS_FILE:
-        raise InvalidInputError(f"weights.file must be {WEIGHTS_FILE!r}, not {_brief(weights['file'])}")
+        raise InvalidInputError(f"weights.file must be {WEIGHTS_FILE!r}, not {brief(weights['file'])}")
     if not SHA256.fullmatch(weights["sha256"]):
         raise InvalidInputError("weights.sha256 must be 64 lower-case hexadecimal digits")
     if not 1 <= weights["bytes"] <= MAX_WEIGHT_BYTES:
@@ -139,8 +137,8 @@ def from_document(document: Document, folder: Path) -> CheckpointConfig:
 def _migrated(document: Document) -> Document:
     """The document brought to the current version, one step at a time."""
     if document.get("format") != FORMAT:
-        raise InvalidInputError(f"format must be {FORMAT!r}, not {_brief(document.get('format'))}")
-    version = _typed("schema_version", document.get("schema_version"), int)
+        raise InvalidInputError(f"format must be {FORMAT!r}, not {brief(document.get('format'))}")
+    version = typed("schema_version", document.get("schema_version"), int)
     readable = sorted([*MIGRATIONS, SCHEMA_VERSION])
     if version not in readable:
         listed = ", ".join(str(each) for each in readable)
@@ -154,16 +152,16 @@ def _migrated(document: Document) -> Document:
 
 def _scoring(section: Document, model: ModelConfig) -> dict[str, list[list[float]]]:
     """The scoring function's values, name → [layer][head], each one that the model could hold."""
-    _exactly("scoring", section, ("name", "params"))
+    exactly("scoring", section, ("name", "params"))
     if section["name"] != model.scoring:
-        raise InvalidInputError(f"scoring.name is {_brief(section['name'])} but model.scoring is {model.scoring!r}")
+        raise InvalidInputError(f"scoring.name is {brief(section['name'])} but model.scoring is {model.scoring!r}")
     spec = SCORING[model.scoring].parameters_spec
-    _exactly("scoring.params", _typed("scoring.params", section["params"], dict), [p.name for p in spec])
+    exactly("scoring.params", typed("scoring.params", section["params"], dict), [p.name for p in spec])
     values: dict[str, list[list[float]]] = {}
     for parameter in spec:
         where = f"scoring.params.{parameter.name}"
-        rows = _list(where, section["params"][parameter.name], model.layers)
-        heads = [[_typed(where, v, float) for v in _list(where, row, model.heads)] for row in rows]
+        rows = list_of(where, section["params"][parameter.name], model.layers)
+        heads = [[typed(where, v, float) for v in list_of(where, row, model.heads)] for row in rows]
         fixed = not parameter.learns(model.learnable)
         start = model.initial.get(parameter.name, parameter.default)
         for value in (value for row in heads for value in row):
@@ -175,67 +173,3 @@ def _scoring(section: Document, model: ModelConfig) -> dict[str, list[list[float
                 raise InvalidInputError(f"{where} must be {asked}, not {value:g}")
         values[parameter.name] = heads
     return values
-
-
-def _fields(section: str, values: Document, hints: Mapping[str, Any]) -> Document:
-    """`values` with exactly the keys of `hints`, each of its type."""
-    _exactly(section, values, hints)
-    return {name: _hinted(f"{section}.{name}", values[name], hint) for name, hint in hints.items()}
-
-
-def _hinted(where: str, value: Any, hint: Any) -> Any:
-    """`value` if it is what `hint` says: int, float, str, bool, or a mapping from str to one."""
-    if get_origin(hint) is Mapping:
-        (_, inner) = get_args(hint)
-        entries = _typed(where, value, dict)
-        return {name: _typed(f"{where}.{_brief(name)}", each, inner) for name, each in entries.items()}
-    return _typed(where, value, hint)
-
-
-def _typed(where: str, value: Any, kind: type[T]) -> T:
-    """`value` if it is of `kind`; a whole number passes as a float too, but no boolean as a number."""
-    words = {
-        int: "a whole number",
-        float: "a number",
-        str: "text in quotes",
-        bool: "true or false",
-        dict: "an object in braces",
-        list: "a list",
-    }
-    accepted = (int, float) if kind is float else kind
-    number = kind is int or kind is float
-    fits = isinstance(value, accepted) and not (number and isinstance(value, bool))
-    if fits and isinstance(value, int) and number and abs(value) > LARGEST_INT:
-        raise InvalidInputError(f"{where} is too large")
-    if not fits:
-        raise InvalidInputError(f"{where} must be {words[kind]}, not {_brief(value)}")
-    return kind(value)  # type: ignore[call-arg]
-
-
-def _list(where: str, value: Any, length: int) -> list[Any]:
-    items: list[Any] = _typed(where, value, list)
-    if len(items) != length:
-        raise InvalidInputError(f"{where} must have {length} layers or heads, not {len(items)}")
-    return items
-
-
-def _exactly(section: str, values: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Refuse `values` if it lacks one of `names` or has another."""
-    wanted = list(names)
-    missing = [name for name in wanted if name not in values]
-    unknown = [name for name in values if name not in wanted]
-    prefix = f"{section}." if section else ""
-    if missing:
-        raise InvalidInputError(f"{prefix}{missing[0]} is missing")
-    if unknown:
-        raise InvalidInputError(f"{prefix}{_brief(unknown[0])} is not a known field")
-
-
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value
-
-
-def _brief(value: Any) -> str:
-    """`value` for a message, cut so that a large one does not drown it."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -34,14 +35,19 @@ class _Shapes(TorchFunctionMode):
         return options["tensor"] if initialises else func(*args, **options)
 
 
+def shapes_of(make: Callable[[], nn.Module]) -> dict[str, Shape]:
+    """Name → shape of every tensor that the model which `make` builds stores, without allocating any."""
+    with torch.device("meta"), _Shapes():
+        return {name: tuple(tensor.shape) for name, tensor in make().state_dict().items()}
+
+
 def expected_shapes(config: ModelConfig) -> dict[str, Shape]:
     """Name → shape of every tensor that a model of `config` stores, without allocating any.
 
     Raises:
         InvalidInputError: they are more numbers than `MAX_PARAMETERS`.
     """
-    with torch.device("meta"), _Shapes():
-        shapes = {name: tuple(tensor.shape) for name, tensor in Decoder(config).state_dict().items()}
+    shapes = shapes_of(lambda: Decoder(config))
     total = sum(math.prod(shape) for shape in shapes.values())
     if total > MAX_PARAMETERS:
         raise InvalidInputError(f"the model has {total:,} parameters, more than the {MAX_PARAMETERS:,} that are loaded")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from ssa_viz.cli.evaluate import add_evaluate, add_list, first_difference
+from ssa_viz.cli.language import add_language
 from ssa_viz.cli.maps import add_maps
 from ssa_viz.cli.options import OWN, train_config
 from ssa_viz.cli.runs import add_runs
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     add_table(commands.add_parser("table", help="every scoring function on every measure"))
     add_list(commands.add_parser("list", help="list the checkpoints in a folder"))
     add_runs(commands.add_parser("runs", help="list, pause, resume, stop, discard, export runs"))
+    add_language(commands.add_parser("language", help="make text ready and train language models"))
     return parser
 
 

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from ssa_viz.errors import InvalidInputError
+from ssa_viz.model.attention import Attention
 from ssa_viz.model.config import ModelConfig
 from ssa_viz.model.trace import LayerTrace, Trace
-from ssa_viz.scoring import SCORING
+from ssa_viz.scoring import SCORING, ScoringFunction
 
 INITIAL_STD = 0.02  # GPT-2's
 
@@ -23,27 +24,6 @@ class Output(NamedTuple):
     trace: Trace | None
 
 
-class Attention(nn.Module):
-    """Multi-head self-attention that always forms its logits and weights: there is no faster path to disagree."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.heads, self.head_width = config.heads, config.head_width
-        self.qkv = nn.Linear(config.width, 3 * config.width)
-        self.out = nn.Linear(config.width, config.width)
-        self.scoring = SCORING[config.scoring](config.heads, initial=config.initial, learnable=config.learnable)
-
-    def forward(self, x: Tensor, visible: Tensor, places: Tensor) -> tuple[Tensor, LayerTrace]:
-        batch, tokens, width = x.shape
-        qkv = self.qkv(x).view(batch, tokens, 3, self.heads, self.head_width)
-        query, key, value = qkv.permute(2, 0, 3, 1, 4)  # each (B, H, T, D)
-        logits = self.scoring.logits(query, key, places)  # (B, H, Q, K)
-        weights = self.scoring(logits, visible)
-        heads = weights @ value  # (B, H, Q, D)
-        merged = heads.transpose(1, 2).reshape(batch, tokens, width)
-        return self.out(merged), LayerTrace(logits, weights, heads, self.scoring.implementation(logits))
-
-
 class Block(nn.Module):
     """One layer: attention, then for the `transformer` variant an MLP, each added to the residual stream."""
 
@@ -51,7 +31,7 @@ class Block(nn.Module):
         super().__init__()
         full = config.variant == "transformer"
         self.attention_norm = nn.LayerNorm(config.width) if full else nn.Identity()
-        self.attention = Attention(config)
+        self.attention = Attention(config.width, scoring_of(config))
         self.mlp: nn.Module | None = None
         if full:
             self.mlp = nn.Sequential(
@@ -139,6 +119,11 @@ class Decoder(nn.Module):
         predictions = self.read_out(self.final_norm(answer)).squeeze(-1)
         traced = Trace(tuple(layers), tuple(stream), visible, predictions) if trace else None
         return Output(predictions, traced)
+
+
+def scoring_of(config: ModelConfig) -> ScoringFunction:
+    """A layer's scoring function."""
+    return SCORING[config.scoring](config.heads, initial=config.initial, learnable=config.learnable)
 
 
 def build(config: ModelConfig, seed: int) -> Decoder:

@@ -1,0 +1,1 @@
+"""Training of language models: one run decides its weights by its config and its text alone, and goes on exactly."""

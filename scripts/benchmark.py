@@ -1,6 +1,6 @@
 """Measure the app and the model on this machine, one line each, with what we aim at beside it.
 
-    python scripts/benchmark.py [--quick] [--markdown] [--only server browser forward scoring train] [--threads 1]
+    python scripts/benchmark.py [--quick] [--markdown] [--only server browser forward scoring train maps] [--threads 1]
 
 docs/benchmarks.md says what each line means. The exit status does not depend on the numbers: only a measurement
 that could not be made is a failure.
@@ -21,7 +21,7 @@ from benchmark_line import Line, markdown
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-PARTS = ("server", "browser", "forward", "scoring", "train")
+PARTS = ("server", "browser", "forward", "scoring", "train", "maps")
 EDITS, QUICK_EDITS = 30, 5
 VERSIONS = ("torch", "streamlit", "plotly", "numpy", "transformers")
 
@@ -39,16 +39,17 @@ def main() -> None:
     preface = machine(options.threads)
     print(preface, file=spoken, flush=True)
     lines = []
-    for line in measure(options.only, quick=options.quick):
+    for line in measure(options.only, options.threads, quick=options.quick):
         print(line.sentence(), file=spoken, flush=True)
         lines.append(line)
     if options.markdown:
         print(f"{preface}\n\n{markdown(lines)}")
 
 
-def measure(parts: list[str], *, quick: bool) -> Iterator[Line]:
+def measure(parts: list[str], threads: int, *, quick: bool) -> Iterator[Line]:
     """Every line of the parts, as soon as it is measured."""
     import benchmark_forward
+    import benchmark_maps
     import benchmark_page
     import benchmark_scoring
     import benchmark_train
@@ -69,6 +70,8 @@ def measure(parts: list[str], *, quick: bool) -> Iterator[Line]:
         yield from benchmark_scoring.scoring(quick=quick)
     if "train" in parts:
         yield from benchmark_train.train(quick=quick)
+    if "maps" in parts:
+        yield from benchmark_maps.maps(threads, quick=quick)
 
 
 def machine(threads: int) -> str:

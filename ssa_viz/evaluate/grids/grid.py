@@ -10,7 +10,7 @@ from ssa_viz.tasks import TASKS, Outlier, Shift
 from ssa_viz.train.config import TrainConfig
 
 GRID_SEED = 30_000  # the first cell's; training's and the cards' stay below it
-SEQUENCES = 512
+SEQUENCES = 256
 MOST_SEQUENCES = 100_000
 
 WIDTHS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 40.0)

@@ -1,0 +1,6 @@
+"""Measuring language models: how well they expect text, and which of two sentences they prefer."""
+
+from ssa_viz.evaluate.language.preference import Accuracy, accuracies, scores
+from ssa_viz.evaluate.language.surprise import Surprise, surprise
+
+__all__ = ["Accuracy", "Surprise", "accuracies", "scores", "surprise"]

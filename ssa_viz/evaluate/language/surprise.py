@@ -1,0 +1,104 @@
+"""How well a model expects text: its loss a token, a byte and a word."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional as F
+
+from ssa_viz.errors import InvalidInputError
+from ssa_viz.model.language import LanguageModel
+from ssa_viz.text.batches import MASK_ID, START_ID
+from ssa_viz.text.tokenizer import Tokenizer
+
+TOKENS_AT_ONCE = 4096
+GAP_EVERY = 7  # an encoder predicts every seventh token, seven times over, so that each is a gap once
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """Negative log-likelihood of a text, in nats, with what it is counted over.
+
+    Attributes:
+        nats: summed over all tokens.
+        tokens, bytes, words: of the text; words are what white space separates.
+        exact: whether it is a likelihood (a decoder's), or a pseudo-likelihood, in which an encoder sees what comes
+            after; the two cannot be compared.
+    """
+
+    nats: float
+    tokens: int
+    bytes: int
+    words: int
+    exact: bool
+
+    @property
+    def per_token(self) -> float:
+        """Perplexity a token."""
+        return math.exp(self.nats / self.tokens)
+
+    @property
+    def per_word(self) -> float:
+        """Perplexity a word."""
+        return math.exp(self.nats / self.words)
+
+    @property
+    def bits_per_byte(self) -> float:
+        return self.nats / math.log(2) / self.bytes
+
+
+@torch.inference_mode()
+def surprise(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[str], *, length: int = 128) -> Surprise:
+    """Measure a model on texts, cut into windows of `length` tokens, each after a <start>.
+
+    A decoder sees at each token what stands before it in its window. An encoder sees all others of the window but the
+    gaps, every seventh token at a time.
+
+    Raises:
+        InvalidInputError: there is no text, or the window is longer than the model's context.
+    """
+    if not 2 <= length <= model.config.context:
+        raise InvalidInputError(f"a window has from 2 to {model.config.context} tokens, not {length}")
+    windows = []
+    for text in texts:
+        ids = tokenizer.encode(text)
+        windows += [ids[start : start + length - 1] for start in range(0, len(ids), length - 1)]
+    if not windows:
+        raise InvalidInputError("there is no text to measure on")
+    nats, count = 0.0, 0
+    windows.sort(key=len)  # those of one length go together, so that none needs padding
+    start = 0
+    while start < len(windows):
+        size = len(windows[start])
+        stop = start + 1
+        while stop < len(windows) and len(windows[stop]) == size and (stop - start + 1) * (size + 1) <= TOKENS_AT_ONCE:
+            stop += 1
+        batch = torch.tensor([[START_ID, *window] for window in windows[start:stop]])
+        nats += float(_decoded(model, batch) if model.config.causal else _filled(model, batch))
+        count += size * (stop - start)
+        start = stop
+    return Surprise(
+        nats,
+        count,
+        sum(len(text.encode()) for text in texts),
+        sum(len(text.split()) for text in texts),
+        exact=model.config.causal,
+    )
+
+
+def _decoded(model: LanguageModel, batch: torch.Tensor) -> torch.Tensor:
+    logits = model(batch[:, :-1]).predictions
+    return F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten(), reduction="sum").double()
+
+
+def _filled(model: LanguageModel, batch: torch.Tensor) -> torch.Tensor:
+    total = torch.zeros((), dtype=torch.float64)
+    places = torch.arange(batch.shape[1]) - 1  # <start> is never a gap
+    for offset in range(min(GAP_EVERY, batch.shape[1] - 1)):
+        gap = ((places >= 0) & (places % GAP_EVERY == offset)).expand_as(batch)
+        logits = model(batch.masked_fill(gap, MASK_ID), reads=gap).predictions
+        total += F.cross_entropy(logits, batch[gap], reduction="sum").double()
+    return total

@@ -336,6 +336,38 @@ def test_the_command_line_prepares_trains_pauses_and_goes_on(
     assert cli.main([*options, "--out", str(tmp_path / "bad"), "--every", "0"]) == 1
 
 
+def test_the_command_line_measures_saves_and_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, folder = saved(tmp_path)
+    (tmp_path / "held.txt").write_text("Some words to make.\n\nA few tokens from.\n")
+    (tmp_path / "verbs.txt").write_text("a few was .\na few were .\n")
+    options = ["language", "evaluate", str(folder), "--texts", f"held={tmp_path / 'held.txt'}"]
+    options += ["--pairs", f"mine={tmp_path / 'verbs.txt'}"]
+    assert cli.main([*options, "--check"]) == 1
+    assert cli.main(options) == 1  # our own pairs do not fit a context of 12 tokens
+    assert "fits the model's context" in capsys.readouterr().err
+    assert cli.main(["language", "evaluate", str(folder), "--texts", "held"]) == 1
+    assert "expected NAME=PATH" in capsys.readouterr().err
+
+
+def test_a_card_is_saved_and_measured_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tokenizer = train_tokenizer(["The boys near the tables were very good."], 300)
+    wanted = LanguageRun(model=config(vocabulary=tokenizer.vocabulary, context=70, layers=1), length=8)
+    save_language(tmp_path / "tiny", build_language(wanted.model, 0), wanted, tokenizer, {"curve": []})
+    (tmp_path / "held.txt").write_text("Some words to make.\n\nA few tokens from.\n")
+    options = ["language", "evaluate", str(tmp_path / "tiny"), "--texts", f"held={tmp_path / 'held.txt'}"]
+    assert cli.main([*options, "--save"]) == 0
+    assert cli.main([*options, "--check"]) == 0
+    card = load_language(tmp_path / "tiny").metrics
+    assert card["curve"] == []
+    assert list(card["text"]["held"]) == ["32", "64"]
+    assert card["text"]["held"]["32"]["nats_per_token"] == pytest.approx(math.log(tokenizer.vocabulary), rel=0.1)
+    phenomena = card["pairs"]["own"]["phenomena"]
+    assert len(phenomena) == 17
+    assert card["pairs"]["own"]["macro"] == pytest.approx(sum(p["share"] for p in phenomena.values()) / 17)
+    assert all(p["count"] + card["pairs"]["own"]["left_out"] >= 200 for p in phenomena.values())
+    assert "same as its card" in capsys.readouterr().out
+
+
 def test_prepare_refuses_too_little_text(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("")
     with pytest.raises(InvalidInputError, match="nothing is left"):

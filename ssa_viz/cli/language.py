@@ -1,4 +1,4 @@
-"""`ssa-viz language`: make a corpus ready, and train a language model on it, or go on doing so."""
+"""`ssa-viz language`: make a corpus ready, train a language model on it or go on doing so, and measure models."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from ssa_viz.checkpoints.language import load_language_state, save_language, save_language_state
+from ssa_viz.checkpoints.language import load_language, load_language_state, save_language, save_language_state
+from ssa_viz.cli.evaluate import first_difference
 from ssa_viz.errors import InvalidInputError
+from ssa_viz.evaluate.language import language_card
 from ssa_viz.model.language import KINDS, LanguageConfig
 from ssa_viz.scoring import SCORING
+from ssa_viz.text.corpus import documents
+from ssa_viz.text.pairs import read_pairs
 from ssa_viz.text.prepared import prepare, read_prepared
 from ssa_viz.train.devices import devices
 from ssa_viz.train.language.config import PRECISIONS, LanguageRun
@@ -54,6 +58,14 @@ def add_language(command: argparse.ArgumentParser) -> None:
                     default=argparse.SUPPRESS,
                     help=f"default {value}",
                 )
+    measured = actions.add_parser("evaluate", help="measure models and print their cards")
+    measured.set_defaults(run=_evaluate)
+    measured.add_argument("folders", nargs="+", type=Path, metavar="folder")
+    measured.add_argument("--texts", nargs="*", default=[], metavar="NAME=TEXT", help="to measure perplexity on")
+    measured.add_argument("--pairs", nargs="*", default=[], metavar="NAME=FOLDER", help="in Zorro's or BLiMP's layout")
+    action = measured.add_mutually_exclusive_group()
+    action.add_argument("--save", action="store_true", help="write the card into the model's folder")
+    action.add_argument("--check", action="store_true", help="compare with the saved card; exit 1 if they differ")
 
 
 def _prepare(arguments: argparse.Namespace) -> int:
@@ -123,3 +135,29 @@ def _said(progress: LanguageProgress, run: LanguageRun) -> dict[str, float]:
         flush=True,
     )
     return {"step": progress.step, "loss": progress.loss, "validation": progress.validation}
+
+
+def _evaluate(arguments: argparse.Namespace) -> int:
+    texts = {name: list(documents(source)) for name, source in map(_named, arguments.texts)}
+    suites = {name: read_pairs(Path(source)) for name, source in map(_named, arguments.pairs)}
+    code = 0
+    for folder in arguments.folders:
+        found = load_language(folder)
+        card = json.loads(json.dumps(language_card(found.model, found.tokenizer, texts, suites)))
+        if arguments.save:
+            kept = {**found.metrics, **card}
+            save_language(folder, found.model, found.run, found.tokenizer, kept)
+        elif arguments.check:
+            differs = first_difference(card, {name: found.metrics.get(name) for name in card})
+            print(f"{folder}: {f'DIFFERS from its card: {differs}' if differs else 'same as its card'}", flush=True)
+            code = 1 if differs else code
+        else:
+            print(json.dumps({"name": found.name, **card}, indent=2), flush=True)
+    return code
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, _, source = text.partition("=")
+    if not name or not source:
+        raise InvalidInputError(f"expected NAME=PATH, not {text!r}")
+    return name, source

@@ -1,6 +1,7 @@
 """Measuring language models: how well they expect text, and which of two sentences they prefer."""
 
+from ssa_viz.evaluate.language.card import language_card
 from ssa_viz.evaluate.language.preference import Accuracy, accuracies, scores
 from ssa_viz.evaluate.language.surprise import Surprise, surprise
 
-__all__ = ["Accuracy", "Surprise", "accuracies", "scores", "surprise"]
+__all__ = ["Accuracy", "Surprise", "accuracies", "language_card", "scores", "surprise"]

@@ -89,7 +89,9 @@ class Measuring:
             self.state = DONE if code == 0 else FAILED
             if code != 0:
                 said = last.removeprefix("ssa-viz: ")
-                self.error = as_sentence(said) if said else f"Its process ended with code {code}."
+                outside = f"Its process was ended from outside (signal {-code})."
+                ended = outside if code < 0 else f"Its process ended with code {code}."
+                self.error = as_sentence(said) if said else ended
 
 
 class Desk:

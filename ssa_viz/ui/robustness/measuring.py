@@ -40,8 +40,8 @@ def offer(wanted: Sequence[Wanted], store: Store) -> None:
             names = " and ".join(name for name, _, _ in idle)
             words, button = st.columns([3, 1], vertical_alignment="center")
             words.info(
-                f"This map of {plain(names)} has not been measured yet. It takes about half a minute on two cores, for "
-                "long sequences more; it goes on when you leave the page, and is kept.",
+                f"This map of {plain(names)} has not been measured yet. A small model takes about half a minute on two "
+                "cores; it goes on when you leave the page, and is kept.",
                 icon=":material/info:",
             )
             if button.button("Measure", type="primary", icon=":material/play_arrow:", width="stretch"):

@@ -92,7 +92,7 @@ def test_the_ranges_admit_the_pins(project: dict[str, Any]) -> None:
 
 def test_the_library_does_not_need_streamlit(project: dict[str, Any]) -> None:
     needed = {canonicalize_name(Requirement(text).name) for text in project["dependencies"]}
-    assert needed == {"torch", "numpy", "safetensors", "plotly", "filelock"}
+    assert needed == {"torch", "numpy", "safetensors", "plotly", "filelock", "tokenizers"}
 
 
 def test_the_version_is_one_number_in_one_place(project: dict[str, Any]) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from ssa_viz import checkpoints, cli
 from ssa_viz.errors import InvalidInputError
 from ssa_viz.evaluate import card
 from ssa_viz.evaluate.card import CARD_SEED
@@ -16,6 +19,7 @@ from ssa_viz.evaluate.functions import all_functions, by_width
 from ssa_viz.model import ModelConfig, build
 from ssa_viz.train import TrainConfig
 
+ROOT = Path(__file__).resolve().parents[1]
 SEEDS = [0, 1, 2]
 
 
@@ -117,3 +121,36 @@ def test_a_constant_answer_is_measured_on_the_prompts_of_the_cards() -> None:
 def test_linear_has_no_constant_answer() -> None:
     with pytest.raises(InvalidInputError, match="'linear' has no constant answer"):
         constant_card("linear", "labelled", 16, answer=True)
+
+
+def test_the_command_line_prints_the_pages_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["table", "--models", str(ROOT / "models"), "--task", "every"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    cards = json.loads((ROOT / "models" / "seeds.json").read_text())["every-attention_only"]["cards"]
+    values = [100 * card["wider_inputs"]["10"] for card in cards["ssa"]]
+    [row] = [line for line in lines if line.startswith("| SSA |")]
+    column = [cell.strip() for cell in lines[0].split("|")].index("σ = 10")
+    assert row.split("|")[column].strip() == f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}%"
+    assert len(lines) == 2 + len(cards) + 2
+    assert cli.main(["table", "--models", str(ROOT / "models")]) == 0
+    assert "Linear: In distribution" in capsys.readouterr().out
+
+
+def test_the_shipped_seeds_are_measured_again_to_the_last_digit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = TrainConfig(model=ModelConfig(layers=1, heads=2, width=8, context=9, scoring="ssa"), length=7)
+    model = build(run.model, 3)
+    measured = card(model, run)
+    checkpoints.save(tmp_path / "every-attention_only-ssa", model, run, measured)
+    entry = {"seeds": [0, 1], "shipped": {"ssa": 1}, "cards": {"ssa": [{}, measured]}}
+    (tmp_path / "seeds.json").write_text(json.dumps({"every-attention_only": entry}))
+    options = ["table", "--models", str(tmp_path), "--task", "every"]
+    assert cli.main([*options, "--shipped"]) == 0
+    kept = capsys.readouterr().out
+    assert cli.main([*options, "--measure"]) == 0
+    assert capsys.readouterr().out == kept
+    (tmp_path / "seeds.json").write_text("{}")
+    assert cli.main([*options, "--measure"]) == 1
+    assert cli.main([*options, "--shipped"]) == 1
+    assert "there are no numbers on every" in capsys.readouterr().err

@@ -188,3 +188,12 @@ def test_measuring_can_be_cancelled_and_leaves_nothing(tmp_path: Path, monkeypat
         doing.future.result(60)
     assert "has not been measured yet" in text(app)
     assert not [*tmp_path.rglob("*.json")]
+
+
+def test_another_pair_brings_its_own_maps() -> None:
+    app = opened(of="every-attention_only", a="every-attention_only-sink")
+    assert app.selectbox(key="robustness.a").value == "every-attention_only-sink"
+    app.segmented_control(key="robustness.of").set_value("every-transformer")
+    ran(app)
+    assert app.selectbox(key="robustness.a").value == "every-transformer-softmax"
+    assert app.selectbox(key="robustness.b").value == "every-transformer-ssa"

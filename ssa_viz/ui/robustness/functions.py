@@ -29,7 +29,13 @@ REFERENCE = "softmax"
 def pick(state: State) -> tuple[str, str]:
     """Which task and architecture."""
     st.segmented_control(
-        "Models", PAIRS, key=state.key("of"), format_func=_title, required=True, label_visibility="collapsed"
+        "Models",
+        PAIRS,
+        key=state.key("of"),
+        format_func=_title,
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: state.put({"a": "", "b": ""}),  # the error maps are then of the new pair
     )
     task, _, variant = state["of"].partition("-")
     return task, variant

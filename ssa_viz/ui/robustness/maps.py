@@ -158,7 +158,7 @@ def _pictures(maps: list[tuple[str, Grid, Floats]], scale: Amount, palette: Pale
         return
     (one, grid, first), (two, other, second) = maps
     with columns[2]:
-        if grid != other:
+        if (grid.rows, grid.columns) != (other.rows, other.columns):
             st.info("The two were measured over other axes, so there is no difference to draw.", icon=":material/info:")
             return
         rows, across = _steps(grid)
@@ -209,7 +209,7 @@ def _said(measured: Measured, kind: str) -> None:
     if "length" in (grid.rows.what, grid.columns.what):
         words.append(
             f"The models were trained on {grid.length} numbers. Longer sequences have positions that no training "
-            "touched, with the small random values that they start from."
+            "touched, with the random values that they start from."
         )
     if kind == "known":
         words.append("From two points on a line is known, and least squares makes no error.")

@@ -115,9 +115,12 @@ def test_train_leave_come_back_pause_resume_finish_and_open(
         np.testing.assert_allclose(line["y"], [record["loss"] for record in records.trained], rtol=1e-6)
     picture = jobs.probe_at(folders[0], STEPS)
     key = "".join(c if c.isalnum() else "_" for c in folders[0].name)
-    shown = figure_data(page, f"train_attention_{key}")["data"][0]["z"]
     below = np.tril_indices(40)
-    np.testing.assert_allclose(shown[below], picture.weights[1, 0][below], atol=1e-4)
+    figure_data(  # it is drawn after the losses, so until then an earlier step's may still be there
+        page,
+        f"train_attention_{key}",
+        until=lambda figure: np.allclose(figure["data"][0]["z"][below], picture.weights[1, 0][below], atol=1e-4),
+    )
 
     link.click()
     expect(page.get_by_role("heading", name="Watch attention collapse")).to_be_visible()

@@ -254,7 +254,7 @@ def test_degenerate_weights_are_drawn(weight: float, count: int, scale: Scale) -
     )
     drawn = figure.data[0].z[causal(count)]
     expected = {0.0: -6.0 if scale is Scale.LOG else 0.0, 1.0: 0.0 if scale is Scale.LOG else 1.0}
-    np.testing.assert_array_equal(drawn, expected.get(weight, np.nan))
+    np.testing.assert_allclose(drawn, expected.get(weight, np.nan), rtol=1e-6)  # logarithms differ among processors
     json.loads(figure.to_json())
 
 

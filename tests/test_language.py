@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ssa_viz import cli
 from ssa_viz.checkpoints.language import load_language, load_language_state, save_language, save_language_state
+from ssa_viz.checkpoints.language_shelf import discover_language
 from ssa_viz.errors import CheckpointError, InvalidInputError, NonFiniteError
 from ssa_viz.model.attention import Attention, rotated
 from ssa_viz.model.language import LanguageConfig, LanguageModel, build_language
@@ -301,6 +302,25 @@ def test_a_damaged_model_is_refused_in_a_sentence(tmp_path: Path, file: str, cha
     (folder / file).write_bytes(changed if changed != content else content + b" ")
     with pytest.raises(CheckpointError, match=said):
         load_language(folder)
+
+
+def test_a_folders_models_are_listed_the_broken_ones_with_the_reason(tmp_path: Path) -> None:
+    assert discover_language(tmp_path / "nowhere") == []
+    saved(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text("{")
+    outside = tmp_path.with_name(f"{tmp_path.name} outside")
+    saved(outside)
+    (tmp_path / "link").symlink_to(outside / "tiny")
+    other, tiny = discover_language(tmp_path)
+    assert (tiny.name, tiny.error) == ("tiny", None)
+    assert tiny.run is not None
+    assert tiny.run.model.scoring == "ssa"
+    assert (other.name, other.run) == ("other", None)
+    assert "damaged" in str(other.error)
+    (found,) = discover_language(tmp_path / "tiny" / "config.json")
+    assert "cannot be read" in str(found.error)
 
 
 def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path) -> None:

@@ -158,3 +158,77 @@ def test_two_sentences_move_the_weight_of_some_heads() -> None:
     np.testing.assert_allclose(found, by_hand, rtol=1e-5)
     shorter = s.read_sentence(DECODER, s.sentence_tokens(TOKENIZER, "No.", 40))
     assert s.moved(first, shorter) is None
+
+
+@pytest.mark.parametrize("way", s.WAYS)
+@pytest.mark.parametrize("made", [DECODER, ENCODER], ids=["decoder", "encoder"])
+def test_an_expectation_is_the_models_with_and_without_a_loud_token(made: LanguageModel, way: str) -> None:
+    ids = list(SENTENCE.ids[:6]) if made.config.causal else [*SENTENCE.ids[:5], 2, *SENTENCE.ids[6:]]
+    usual = s.expectation(made, SENTENCE, 5)
+    np.testing.assert_allclose(usual, softmax(made, ids, 5), rtol=1e-4)
+    assert usual.sum() == pytest.approx(1)
+    scale = torch.ones(1, len(ids))
+    scale[0, 2] = 50
+    changed = s.expectation(made, SENTENCE, 5, s.Loud(2, 50, way))
+    direct = F.softmax(made(torch.tensor([ids]), **{f"{way}_scale": scale}).predictions[0, 5].double(), -1)
+    np.testing.assert_allclose(changed, direct, rtol=1e-4)
+    by_hand = float((direct.new_tensor(usual) * (direct.new_tensor(usual).log() - direct.log())).sum())
+    assert s.divergence(usual, changed) == pytest.approx(by_hand, rel=1e-3)
+    assert s.divergence(usual, usual) == 0
+    sure, other = np.array([1.0, 0.0]), np.array([0.5, 0.5])
+    assert s.divergence(sure, other) == pytest.approx(math.log(2))
+    assert s.divergence(other, sure) == math.inf
+
+
+def test_a_decoder_does_not_hear_what_comes_later() -> None:
+    np.testing.assert_array_equal(
+        s.expectation(DECODER, SENTENCE, 3), s.expectation(DECODER, SENTENCE, 3, s.Loud(4, 1000))
+    )
+
+
+def test_a_reading_and_a_continuation_hear_the_loud_token() -> None:
+    loud = s.Loud(2, 100)
+    scale = torch.ones(1, len(SENTENCE.ids))
+    scale[0, 2] = 100
+    trace = DECODER(torch.tensor([SENTENCE.ids]), trace=True, key_scale=scale).trace
+    assert trace is not None
+    np.testing.assert_array_equal(s.read_sentence(DECODER, SENTENCE, loud).weights, trace.weights()[:, 0].numpy())
+    written = s.continuation(DECODER, SENTENCE, count=1, seed=0, temperature=0, loud=loud)
+    likeliest = s.expectation(DECODER, SENTENCE, len(SENTENCE.ids) - 1, loud)
+    likeliest[[1, 2]] = 0
+    assert written == [int(likeliest.argmax())]
+
+
+@pytest.mark.parametrize(
+    "loud",
+    [s.Loud(-1, 2), s.Loud(99, 2), s.Loud(1, 0), s.Loud(1, math.inf), s.Loud(1, math.nan), s.Loud(1, 2, "value")],
+)
+def test_what_is_not_loud_is_refused(loud: s.Loud) -> None:
+    with pytest.raises(InvalidInputError, match="can shout"):
+        s.read_sentence(DECODER, SENTENCE, loud)
+
+
+@pytest.mark.parametrize(
+    ("after", "word", "expected"),
+    [
+        (0, "70", "70 The cat sat on the mat, and ran!"),
+        (-1, "70", "The cat sat on the mat, and ran! 70"),
+        (-2, "70", "The cat sat on the mat, and ran 70!"),
+        (SENTENCE.labels.index(","), "70", "The cat sat on the mat, 70 and ran!"),
+    ],
+)
+def test_a_word_goes_in_after_a_token(after: int, word: str, expected: str) -> None:
+    assert s.with_word(TEXT, SENTENCE, after % len(SENTENCE.ids), word) == expected
+
+
+def test_the_word_of_a_token_is_whole() -> None:
+    words = {s.word_at(TEXT, SENTENCE, place) for place in range(1, len(SENTENCE.ids))}
+    assert words - {""} <= set(TEXT.split())
+    assert s.word_at(TEXT, SENTENCE, 1) == "The"
+    assert s.word_at(TEXT, SENTENCE, len(SENTENCE.ids) - 1) == "ran!"
+    assert s.word_at(TEXT, SENTENCE, 0) == ""
+    for place in (-1, len(SENTENCE.ids)):
+        with pytest.raises(InvalidInputError):
+            s.word_at(TEXT, SENTENCE, place)
+        with pytest.raises(InvalidInputError):
+            s.with_word(TEXT, SENTENCE, place, "70")

@@ -184,3 +184,32 @@ def test_examples_fit_the_address(task: str) -> None:
         assert re.fullmatch(r"[-0-9. ]+", example)
     assert first_example(task) == next(iter(EXAMPLES[task].values()))
     assert properties["seq"].default == first_example("every")
+
+
+def test_what_a_button_replaced_comes_back() -> None:
+    def page() -> None:
+        import streamlit as st
+
+        from ssa_viz.ui.state import State, text, whole
+        from ssa_viz.ui.undo import Undo
+
+        state, undo = State("undone", [text("a", "one", 9), whole("b", 1, 0, 99)]), Undo("undone")
+        state.restore()
+        st.button("change", on_click=lambda: undo.change(state, a=state["a"] + "!", b=1))
+        st.button("same", on_click=lambda: undo.change(state, a=state["a"]))
+        st.button("back", on_click=lambda: undo.back(state))
+        st.text(f"{state['a']} {state['b']} {bool(undo)}")
+
+    at = AppTest.from_function(page).run()
+    assert at.text[0].value == "one 1 False"
+    at.button[1].click().run()
+    assert at.text[0].value == "one 1 False"
+    at.button[0].click().run()
+    at.button[0].click().run()
+    assert at.text[0].value == "one!! 1 True"
+    at.button[2].click().run()
+    assert at.text[0].value == "one! 1 True"
+    at.button[2].click().run()
+    at.button[2].click().run()
+    assert at.text[0].value == "one 1 False"
+    assert not at.exception

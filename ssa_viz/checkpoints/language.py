@@ -130,12 +130,26 @@ def save_language(
         raise fault(folder, f"cannot be written: {reason(error)}") from error
 
 
-def load_language(folder: Path) -> LanguageCheckpoint:
-    """The language model in `folder`. Nothing is unpickled, and the global random state stays as it was.
+@dataclass(frozen=True)
+class _Described:
+    """What a config says of the other files."""
+
+    name: str
+    run: LanguageRun
+    weights: dict[str, Any]
+    tokenizer: dict[str, Any]
+
+
+def language_run(folder: Path) -> LanguageRun:
+    """How the model in `folder` was trained, from its config alone.
 
     Raises:
-        CheckpointError: one sentence that says which file is wrong and how.
+        CheckpointError: the config is missing or wrong.
     """
+    return _described(folder).run
+
+
+def _described(folder: Path) -> _Described:
     document = read_object(folder / CONFIG_FILE)
     try:
         names = ("format", "schema_version", "name", "model", "train", "tokenizer", "library_version", "torch_version")
@@ -145,6 +159,20 @@ def load_language(folder: Path) -> LanguageCheckpoint:
         run = run_from_document(document)
         weights = fields_of("weights", document["weights"], {"file": str, "sha256": str, "bytes": int})
         words = fields_of("tokenizer", document["tokenizer"], {"file": str, "sha256": str})
+        return _Described(typed("name", document["name"], str), run, weights, words)
+    except SSAVizError as error:
+        raise fault(folder / CONFIG_FILE, f"cannot be used: {error}") from error
+
+
+def load_language(folder: Path) -> LanguageCheckpoint:
+    """The language model in `folder`. Nothing is unpickled, and the global random state stays as it was.
+
+    Raises:
+        CheckpointError: one sentence that says which file is wrong and how.
+    """
+    described = _described(folder)
+    run, weights, words = described.run, described.weights, described.tokenizer
+    try:
         shapes = language_shapes(run.model)
     except SSAVizError as error:
         raise fault(folder / CONFIG_FILE, f"cannot be used: {error}") from error
@@ -166,9 +194,8 @@ def load_language(folder: Path) -> LanguageCheckpoint:
     except (SSAVizError, SafetensorError) as error:
         raise fault(path, f"does not fit its config or is damaged ({error}); download it again") from error
     metrics = read_object(folder / METRICS_FILE) if (folder / METRICS_FILE).exists() else {}
-    name = typed("name", document["name"], str)
     return LanguageCheckpoint(
-        name, folder, run, str(weights["sha256"]), model.eval().requires_grad_(False), tokenizer, metrics
+        described.name, folder, run, str(weights["sha256"]), model.eval().requires_grad_(False), tokenizer, metrics
     )
 
 

@@ -26,14 +26,14 @@ Floats = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Steps:
-    """An axis: what it says, and the values at its steps, which are drawn at equal distances."""
+    """An axis: what it says, and the values or names at its steps, which are drawn at equal distances."""
 
     title: str
-    values: Sequence[float]
+    values: Sequence[float] | Sequence[str]
 
     @property
     def texts(self) -> list[str]:
-        return [_number(value) for value in self.values]
+        return [value if isinstance(value, str) else _number(value) for value in self.values]
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,19 @@ def amount(title: str, maps: Sequence[Floats], *, share: bool) -> Amount:
 
 
 def error_map(
-    values: Floats, rows: Steps, columns: Steps, *, amount: Amount, palette: Palette, title: str, note: str = ""
+    values: Floats,
+    rows: Steps,
+    columns: Steps,
+    *,
+    amount: Amount,
+    palette: Palette,
+    title: str,
+    note: str = "",
+    figure: str = "error map",
 ) -> go.Figure:
     """Values (R, C), the first row on top, coloured by `amount` and written into their cells; NaN is left blank.
+
+    `figure` is what the picture calls itself, where it shows something else than an error.
 
     Raises:
         InvalidInputError: a shape that does not fit the axes.
@@ -101,7 +111,7 @@ def error_map(
         title=title,
         note=note,
         texts=[[_brief(value, amount.share) for value in row] for row in given],
-        meta={"figure": "error map", "scale": scale, "ends": list(amount.ends)},
+        meta={"figure": figure, "scale": scale, "ends": list(amount.ends)},
     )
 
 

@@ -99,6 +99,20 @@ def names(name: str, options: Sequence[str], default: Sequence[str]) -> Property
     return Property(name, list(default), parse, ",".join)
 
 
+MOST_NAMES = 500  # characters of the ids in an address
+
+
+def checkpoints(name: str) -> Property:
+    """Checkpoints by id, separated by commas; those that do not exist are left out when it is known which do."""
+
+    def parse(text: str) -> list[str]:
+        if len(text) > MOST_NAMES:
+            raise ValueError
+        return [part for part in text.split(",") if part]
+
+    return Property(name, [], parse, ",".join)
+
+
 LAST_PAGE = "state:last page"  # session key of the page whose state was restored last
 
 

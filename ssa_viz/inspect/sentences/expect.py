@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ssa_viz.errors import InvalidInputError, NonFiniteError
-from ssa_viz.inspect.sentences.tokens import Sentence
+from ssa_viz.inspect.sentences.tokens import Loud, Sentence, scales_of
 from ssa_viz.model.language import LanguageModel
 from ssa_viz.text.batches import MASK_ID, PAD_ID, START_ID
 from ssa_viz.text.tokenizer import Tokenizer
@@ -32,8 +32,43 @@ class Guess:
 
 
 @torch.inference_mode()
+def expectation(model: LanguageModel, sentence: Sentence, place: int, loud: Loud | None = None) -> NDArray[np.float64]:
+    """The probability of every token (V,): after `place` for a decoder, in a gap at `place` for an encoder.
+
+    A `loud` token that a decoder reads only later changes nothing.
+
+    Raises:
+        InvalidInputError: there is no such place, or for an encoder no gap can be there.
+        NonFiniteError: the predictions are not finite.
+    """
+    count = len(sentence.ids)
+    if not model.config.causal:
+        holed = torch.tensor([sentence.masked(place).ids])
+        row = model(holed, **scales_of(loud, count)).predictions[0, place]
+    else:
+        if not 0 <= place < count:
+            raise InvalidInputError(f"the sentence has places 0 to {count - 1}, not {place}")
+        heard = loud if loud is None or loud.token <= place else None
+        read = torch.tensor([sentence.ids[: place + 1]])
+        row = model(read, **scales_of(heard, place + 1)).predictions[0, -1]
+    return F.softmax(_finite(row).double(), dim=-1).numpy()
+
+
+def divergence(usual: NDArray[np.float64], changed: NDArray[np.float64]) -> float:
+    """KL(usual ‖ changed) in nats, of two expectations (V,)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(usual > 0, usual * (np.log(usual) - np.log(changed)), 0.0)
+    return float(max(terms.sum(), 0.0))
+
+
+def likeliest(tokenizer: Tokenizer, probabilities: NDArray[np.float64], top: int = TOP) -> list[Guess]:
+    """The `top` tokens of an expectation (V,), the likeliest first."""
+    ids = np.argsort(-probabilities, kind="stable")[:top]
+    return [Guess(int(id_), tokenizer.label(int(id_)), float(probabilities[id_])) for id_ in ids]
+
+
 def next_tokens(
-    model: LanguageModel, tokenizer: Tokenizer, sentence: Sentence, place: int, top: int = TOP
+    model: LanguageModel, tokenizer: Tokenizer, sentence: Sentence, place: int, *, top: int = TOP
 ) -> list[Guess]:
     """The tokens that a decoder expects most after `place`, the likeliest first.
 
@@ -43,13 +78,10 @@ def next_tokens(
     """
     if not model.config.causal:
         raise InvalidInputError("an encoder does not write on; ask it for a gap")
-    if not 0 <= place < len(sentence.ids):
-        raise InvalidInputError(f"the sentence has places 0 to {len(sentence.ids) - 1}, not {place}")
-    return _likeliest(tokenizer, model(torch.tensor([sentence.ids[: place + 1]])).predictions[0, -1], top)
+    return likeliest(tokenizer, expectation(model, sentence, place), top)
 
 
-@torch.inference_mode()
-def fills(model: LanguageModel, tokenizer: Tokenizer, sentence: Sentence, place: int, top: int = TOP) -> list[Guess]:
+def fills(model: LanguageModel, tokenizer: Tokenizer, sentence: Sentence, place: int, *, top: int = TOP) -> list[Guess]:
     """The tokens that an encoder expects most at a gap at `place`, the likeliest first.
 
     Raises:
@@ -58,7 +90,7 @@ def fills(model: LanguageModel, tokenizer: Tokenizer, sentence: Sentence, place:
     """
     if model.config.causal:
         raise InvalidInputError("a decoder does not fill gaps; ask it for the next token")
-    return _likeliest(tokenizer, model(torch.tensor([sentence.masked(place).ids])).predictions[0, place], top)
+    return likeliest(tokenizer, expectation(model, sentence, place), top)
 
 
 @torch.inference_mode()
@@ -93,6 +125,7 @@ def continuation(
     seed: int,
     temperature: float = 1.0,
     top_p: float = 1.0,
+    loud: Loud | None = None,
 ) -> list[int]:
     """Ids that a decoder writes after the sentence: the same for the same seed, whatever else is going on.
 
@@ -100,6 +133,7 @@ def continuation(
         count: how many at most; fewer where the context ends or the model begins another text.
         temperature: divides the logits; 0 takes the likeliest token each time.
         top_p: draws from the likeliest tokens that together have this probability.
+        loud: shouts all the while.
 
     Raises:
         InvalidInputError: the model is an encoder, or a number is out of range.
@@ -114,7 +148,7 @@ def continuation(
     generator = torch.Generator().manual_seed(seed)
     ids = list(sentence.ids)
     for _ in range(min(count, model.config.context - len(ids))):
-        logits = _finite(model(torch.tensor([ids])).predictions[0, -1]).double()
+        logits = _finite(model(torch.tensor([ids]), **scales_of(loud, len(ids))).predictions[0, -1]).double()
         logits[[PAD_ID, MASK_ID]] = -torch.inf
         if temperature == 0:
             token = int(logits.argmax())
@@ -131,12 +165,6 @@ def _drawn(probabilities: Tensor, top_p: float, generator: torch.Generator) -> i
     before = ordered.cumsum(0) - ordered
     kept = torch.where(before < top_p, ordered, 0.0)
     return int(order[int(torch.multinomial(kept, 1, generator=generator))])
-
-
-def _likeliest(tokenizer: Tokenizer, logits: Tensor, top: int) -> list[Guess]:
-    probabilities = F.softmax(_finite(logits).double(), dim=-1)
-    values, ids = probabilities.topk(min(top, len(probabilities)))
-    return [Guess(int(id_), tokenizer.label(int(id_)), float(p)) for id_, p in zip(ids, values, strict=True)]
 
 
 def _finite(logits: Tensor) -> Tensor:

@@ -12,10 +12,9 @@ from torch.nn import functional as F
 
 from ssa_viz import metrics
 from ssa_viz.errors import InvalidInputError, NonFiniteError
-from ssa_viz.inspect.sentences.tokens import Sentence
+from ssa_viz.inspect.sentences.tokens import WAYS, Sentence
 from ssa_viz.model.language import LanguageModel
 
-WAYS = ("key", "embedding")
 AT_ONCE = 8  # factors in one pass
 Floats = NDArray[np.float32]
 

@@ -2,12 +2,52 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
 
 from ssa_viz.errors import InvalidInputError
 from ssa_viz.text.batches import MASK_ID, START_ID
 from ssa_viz.text.tokenizer import MASK, START, Tokenizer
+
+WAYS = ("key", "embedding")
+
+
+@dataclass(frozen=True)
+class Loud:
+    """One token made to shout.
+
+    Attributes:
+        token: its place.
+        factor: what its keys in every layer, or its embedding, are multiplied by.
+        way: `key` or `embedding`.
+    """
+
+    token: int
+    factor: float
+    way: str = "key"
+
+    def scales(self, count: int) -> dict[str, Tensor]:
+        """The model's arguments for it, in a sentence of `count` tokens.
+
+        Raises:
+            InvalidInputError: there is no such token, way or factor.
+        """
+        if self.way not in WAYS or not 0 <= self.token < count or not 0 < self.factor < float("inf"):
+            raise InvalidInputError(
+                f"one of {count} tokens can shout by its key or its embedding and a factor above 0, not {self}"
+            )
+        scale = torch.ones(1, count)
+        scale[0, self.token] = self.factor
+        return {f"{self.way}_scale": scale}
+
+
+def scales_of(loud: Loud | None, count: int) -> dict[str, Tensor]:
+    """`loud.scales`, or nothing where no token shouts."""
+    return {} if loud is None else loud.scales(count)
 
 
 @dataclass(frozen=True)
@@ -17,11 +57,13 @@ class Sentence:
     Attributes:
         ids: in the vocabulary, T of them.
         labels: what people read for each.
+        ends: where in the text each ends, in characters; 0 for <start>.
         cut: how many tokens of the text did not fit and are left out at its end.
     """
 
     ids: tuple[int, ...]
     labels: tuple[str, ...]
+    ends: tuple[int, ...]
     cut: int = 0
 
     def masked(self, place: int) -> Sentence:
@@ -59,5 +101,33 @@ def sentence_tokens(tokenizer: Tokenizer, text: str, context: int) -> Sentence:
     return Sentence(
         (START_ID, *(piece.id for piece in kept)),
         (START, *(piece.label for piece in kept)),
+        (0, *(piece.end for piece in kept)),
         len(pieces) - len(kept),
     )
+
+
+def with_word(text: str, sentence: Sentence, place: int, word: str) -> str:
+    """The text with `word` after the token at `place`, set apart by spaces.
+
+    Raises:
+        InvalidInputError: there is no such place.
+    """
+    if not 0 <= place < len(sentence.ends):
+        raise InvalidInputError(f"a word can come after one of tokens 0 to {len(sentence.ends) - 1}, not {place}")
+    before, after = text[: sentence.ends[place]], text[sentence.ends[place] :]
+    left = "" if not before or before[-1].isspace() else " "
+    right = "" if not after or after[0].isspace() or unicodedata.category(after[0]).startswith("P") else " "
+    return f"{before}{left}{word}{right}{after}"
+
+
+def word_at(text: str, sentence: Sentence, place: int) -> str:
+    """The text of the whole word that the token at `place` is a part of; empty for <start>.
+
+    Raises:
+        InvalidInputError: there is no such place.
+    """
+    if not 0 <= place < len(sentence.ends):
+        raise InvalidInputError(f"the sentence has tokens 0 to {len(sentence.ends) - 1}, not {place}")
+    end = sentence.ends[place]
+    words = [found for found in re.finditer(r"\S+", text) if found.start() < end <= found.end()]
+    return words[0].group() if place and words else ""

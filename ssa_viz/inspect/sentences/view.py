@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from ssa_viz import metrics
-from ssa_viz.inspect.sentences.tokens import Sentence
+from ssa_viz.inspect.sentences.tokens import Loud, Sentence, scales_of
 from ssa_viz.model.language import LanguageModel
 
 Floats = NDArray[np.float32]
@@ -39,15 +39,15 @@ class SentenceReading:
 
 
 @torch.inference_mode()
-def read_sentence(model: LanguageModel, sentence: Sentence) -> SentenceReading:
-    """Let a model read a sentence once.
+def read_sentence(model: LanguageModel, sentence: Sentence, loud: Loud | None = None) -> SentenceReading:
+    """Let a model read a sentence once, with one token shouting if there is a `loud` one.
 
     Raises:
-        InvalidInputError: it is longer than the context, or has a token outside the vocabulary.
+        InvalidInputError: it is longer than the context, has a token outside the vocabulary, or lacks the loud one.
         NonFiniteError: something became NaN or infinite.
     """
     ids = torch.tensor([sentence.ids])
-    predictions, trace = model(ids, trace=True)
+    predictions, trace = model(ids, trace=True, **scales_of(loud, len(sentence.ids)))
     assert trace is not None
     trace.check_finite()
     weights = trace.weights()[:, 0]

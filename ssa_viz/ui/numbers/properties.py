@@ -8,12 +8,11 @@ from ssa_viz.figures.scale import Scale
 from ssa_viz.model import VARIANTS
 from ssa_viz.sequence import LARGEST, SMALLEST
 from ssa_viz.tasks import TASKS
-from ssa_viz.ui.state import Property, State, choice, real, switch, text, whole
+from ssa_viz.ui.state import State, checkpoints, choice, real, switch, text, whole
 from ssa_viz.ui.typed import in_address
 
 REPLACE, INSERT = "replace", "insert"
 MOST_CHARACTERS = 20_000  # of a typed sequence; far more than any model reads, and little enough to stay quick
-MOST_NAMES = 500  # characters
 EXAMPLES = {
     "every": {
         "A no from the third on": "0.7 1.2 -0.4 0.9 1.6 0.3 1.1 0.8 -0.6 1.4 0.5 0.2",
@@ -42,13 +41,6 @@ def first_example(task: str) -> str:
     return next(iter(EXAMPLES[task].values()))
 
 
-def _ids(text: str) -> list[str]:
-    """Checkpoints by name; those that do not exist are left out when it is known which do."""
-    if len(text) > MOST_NAMES:
-        raise ValueError
-    return [part for part in text.split(",") if part]
-
-
 def numbers_state() -> State:
     """The page's state. Positions count from 1 for people; layers, heads and tokens from 0."""
     return State(
@@ -57,7 +49,7 @@ def numbers_state() -> State:
             choice("task", list(TASKS), "every"),
             choice("arch", VARIANTS, "attention_only"),
             replace(text("seq", first_example("every"), MOST_CHARACTERS), show=in_address),
-            Property("m", [], _ids, ",".join),
+            checkpoints("m"),
             switch("inject"),
             real("value", 70.0, LARGEST, least=SMALLEST),
             whole("at", 8, 1, 4096),

@@ -1,0 +1,1 @@
+"""The Sentences page's pieces."""

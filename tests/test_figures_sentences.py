@@ -51,13 +51,11 @@ def test_a_line_joins_each_query_to_every_key_with_weight(colours: Palette) -> N
     strengths = [t.line.color for t in figure.data if t.mode == "lines"]
     assert len(set(strengths)) == len(strengths)
     (queries,) = [t for t in figure.data if t.name == "queries"]
-    assert queries.text[4].startswith("4 · . looks most at<br>0 · &lt;start&gt;: 97%")
+    assert queries.customdata[4].startswith("4 · . looks most at<br>0 · &lt;start&gt;: 97%")
     (keys,) = [t for t in figure.data if t.name == "keys"]
-    assert keys.text[0].startswith("0 · &lt;start&gt; is looked at most by<br>0 · &lt;start&gt;: 100%")
-    words = [a for a in figure.layout.annotations if a.name == "token"]
-    assert len(words) == 2 * COUNT
-    assert [a.text for a in words][:COUNT] == [a.text for a in words][COUNT:]
-    assert "&lt;b&gt;" in words[3].text
+    assert keys.customdata[0].startswith("0 · &lt;start&gt; is looked at most by<br>0 · &lt;start&gt;: 100%")
+    assert [text.strip() for text in queries.text] == [text.strip() for text in keys.text]
+    assert queries.text[3].strip() == "&lt;b&gt;"
 
 
 def test_a_chosen_query_stands_out_and_hidden_or_broken_weights_have_no_line() -> None:
@@ -68,8 +66,10 @@ def test_a_chosen_query_stands_out_and_hidden_or_broken_weights_have_no_line() -
     assert {query for query, _ in drawn(figure, own=True)} == {2}
     assert 2 not in {query for query, _ in drawn(figure, own=False)}
     assert not drawn(figure) & {(0, 4), (3, 1)}
-    words = [a for a in figure.layout.annotations if a.name == "token"]
-    assert [i % COUNT for i, a in enumerate(words) if a.font.color == LIGHT.outlier] == [2, 2]
+    queries, keys = figure.data[-2:]
+    for side in (queries, keys):
+        assert [i for i, colour in enumerate(side.textfont.color) if colour == LIGHT.outlier] == [2]
+    assert [i for i, weight in enumerate(queries.textfont.weight) if weight > 400] == [2]
 
 
 def test_only_the_strongest_lines_of_many_are_drawn() -> None:
@@ -98,15 +98,19 @@ def test_guesses_are_bars_with_what_they_were_before() -> None:
     figure = checked(
         guesses(["·cat", "<i>"], [0.6, 0.004], usual=[0.2, 0.3], title="Next", palette=LIGHT, colour="#34539e")
     )
-    bars, marks = figure.data
+    bars, marks, shares = figure.data
     assert list(bars.x) == [0.6, 0.004]
     assert list(marks.x) == [0.2, 0.3]
     assert list(bars.y) == list(marks.y) == [0, 1]
-    assert list(bars.text) == ["60%", "<1%"]
+    assert [text.strip() for text in shares.text] == ["60%", "<1%"]
+    assert list(shares.x) == [0.6, 0.3]  # past the bar and the mark
     assert bars.customdata[1] == "&lt;i&gt;"
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # the likeliest on top
     assert tuple(figure.layout.xaxis.range) == (0, 1)
-    assert len(guesses(["a"], [1.0], title="", palette=DARK, colour="#34539e").data) == 1
+    for probability, usual, most, end in ((0.03, 0.04, 0.0, 0.1), (0.03, 0.3, 0.0, 0.4), (0.03, 0.04, 0.15, 0.2)):
+        few = guesses(["a"], [probability], usual=[usual], most=most, title="", palette=LIGHT, colour="#34539e")
+        assert tuple(few.layout.xaxis.range) == (0, end)
+    assert len(guesses(["a"], [1.0], title="", palette=DARK, colour="#34539e").data) == 2
     for labels, probabilities, usual in (([], [], None), (["a"], [0.1, 0.2], None), (["a"], [0.1], [0.1, 0.2])):
         with pytest.raises(InvalidInputError):
             guesses(labels, probabilities, usual=usual, title="", palette=LIGHT, colour="#34539e")

@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional as F
 
 from ssa_viz.errors import InvalidInputError
-from ssa_viz.evaluate.language import accuracies, scores, surprise
+from ssa_viz.evaluate.language import Trigram, accuracies, scores, surprise
 from ssa_viz.model.language import LanguageConfig, LanguageModel, build_language
 from ssa_viz.text import train_tokenizer
 from ssa_viz.text.pairs import EACH, PHENOMENA, Pair, as_written, own_pairs, read_pairs
@@ -44,17 +44,35 @@ def test_a_decoders_surprise_is_the_sum_over_a_loop() -> None:
     nats, count = 0.0, 0
     for text in TEXTS:
         ids = TOKENIZER.encode(text)
-        for start in range(0, len(ids), 11):
-            window = ids[start : start + 11]
-            for i, token in enumerate(window):
-                nats -= log_probability(made, [0, *window[:i]], token)
-                count += 1
-    assert found.nats == pytest.approx(nats, rel=1e-5)
-    assert (found.tokens, found.words, found.bytes) == (count, 20, sum(map(len, TEXTS)))
+        for i, token in enumerate(ids):
+            # Windows of eleven tokens start at 0, 6, 12 …; a token counts in the first one that it is in.
+            start = 0 if i < 11 else 6 * ((i - 11) // 6 + 1)
+            nats -= log_probability(made, [0, *ids[start:i]], token)
+            count += 1
+    assert (found.tokens, found.words, found.bytes) == (count, 27, sum(map(len, TEXTS)))
     assert found.per_token == pytest.approx(math.exp(nats / count), rel=1e-5)
-    assert found.per_word == pytest.approx(math.exp(nats / 20), rel=1e-5)
+    assert found.per_word == pytest.approx(math.exp(nats / 27), rel=1e-5)
     assert found.bits_per_byte == pytest.approx(nats / math.log(2) / found.bytes, rel=1e-5)
     assert found.exact
+
+
+def test_a_trigram_is_witten_and_bells() -> None:
+    trigram = Trigram(["a b a b\na c!", ""], vocabulary=10)
+    # Lines: a b a b END, a c ! END: nine words of five kinds; "a" three times, before it twice nothing.
+    alone = {word: (count + 5 / 10) / (9 + 5) for word, count in {"a": 3, "b": 2, "c": 1, "zebra": 0}.items()}
+    after_a = {"b": (2 + 2 * alone["b"]) / 5, "c": (1 + 2 * alone["c"]) / 5, "zebra": 2 * alone["zebra"] / 5}
+    assert trigram.probability("b", ("<never>", "a")) == pytest.approx(after_a["b"])
+    assert trigram.probability("zebra", ("<never>", "a")) == pytest.approx(after_a["zebra"])
+    assert trigram.probability("b", ("b", "a")) == pytest.approx((1 + 1 * after_a["b"]) / 2)
+    assert trigram.probability("c", ("<before>", "a")) == pytest.approx((1 + 2 * after_a["c"]) / 4)
+    steps = [("a", ("<before>", "<before>")), ("c", ("<before>", "a")), ("\n", ("a", "c"))]
+    nats = -sum(math.log(trigram.probability(word, history)) for word, history in steps)
+    assert trigram.per_word(["A c"]) == pytest.approx(math.exp(nats / 3))
+    for empty in ([], ["", "  "]):
+        with pytest.raises(InvalidInputError):
+            Trigram(empty)
+        with pytest.raises(InvalidInputError):
+            trigram.per_word(empty)
 
 
 def test_an_encoders_surprise_makes_every_token_a_gap_once() -> None:

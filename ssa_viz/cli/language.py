@@ -12,8 +12,8 @@ from typing import Any
 from ssa_viz.checkpoints.language import load_language, load_language_state, save_language, save_language_state
 from ssa_viz.cli.evaluate import first_difference
 from ssa_viz.errors import InvalidInputError
-from ssa_viz.evaluate.language import language_card
-from ssa_viz.model.language import KINDS, LanguageConfig
+from ssa_viz.evaluate.language import Trigram, language_card
+from ssa_viz.model.language import KINDS, POSITIONS, LanguageConfig
 from ssa_viz.scoring import SCORING
 from ssa_viz.text.corpus import documents
 from ssa_viz.text.pairs import read_pairs
@@ -23,7 +23,7 @@ from ssa_viz.train.language.config import PRECISIONS, LanguageRun
 from ssa_viz.train.language.training import LanguageProgress, LanguageTraining
 
 OWN = ("model", "corpus", "initial", "learnable", "vocabulary")
-CHOICES = {"kind": KINDS, "precision": PRECISIONS, "scoring": tuple(SCORING)}
+CHOICES = {"kind": KINDS, "positions": POSITIONS, "precision": PRECISIONS, "scoring": tuple(SCORING)}
 STATE_FILE, CURVE_FILE = "state.safetensors", "curve.json"
 SNAPSHOT_SECONDS = 60.0
 
@@ -63,6 +63,10 @@ def add_language(command: argparse.ArgumentParser) -> None:
     measured.add_argument("folders", nargs="+", type=Path, metavar="folder")
     measured.add_argument("--texts", nargs="*", default=[], metavar="NAME=TEXT", help="to measure perplexity on")
     measured.add_argument("--pairs", nargs="*", default=[], metavar="NAME=FOLDER", help="in Zorro's or BLiMP's layout")
+    floor = actions.add_parser("floor", help="the perplexity of a word-trigram model, to be beaten")
+    floor.set_defaults(run=_floor)
+    floor.add_argument("training", nargs="+", metavar="text", help="what the models were trained on")
+    floor.add_argument("--texts", nargs="+", required=True, metavar="NAME=TEXT", help="to measure on")
     action = measured.add_mutually_exclusive_group()
     action.add_argument("--save", action="store_true", help="write the card into the model's folder")
     action.add_argument("--check", action="store_true", help="compare with the saved card; exit 1 if they differ")
@@ -154,6 +158,13 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         else:
             print(json.dumps({"name": found.name, **card}, indent=2), flush=True)
     return code
+
+
+def _floor(arguments: argparse.Namespace) -> int:
+    trigram = Trigram(document for source in arguments.training for document in documents(source))
+    found = {name: trigram.per_word(documents(source)) for name, source in map(_named, arguments.texts)}
+    print(json.dumps({"perplexity_per_word": found}, indent=2))
+    return 0
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from ssa_viz.figures.palette import Palette, faded
 
 ROW = 21  # pixels of a token
 LEAST = 0.02  # of a weight that is drawn
-MOST_LINES = 3000  # the strongest of them
+MOST_LINES = 1000  # the strongest of them; a browser takes long over more
 STRENGTHS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)  # lines of one strength are one trace; the last has no end
 MARGIN = (86, 86, 70, 14)
 LONGEST = 12  # characters of a token
@@ -56,18 +56,10 @@ def between(
     marks = Marks()
     marks.text("query", "query", 0, -0.9, palette.muted, xanchor="right", xshift=-6)
     marks.text("key", "key", 1, -0.9, palette.muted, xanchor="left", xshift=6)
-    for side, anchor, shift in ((0, "right", -8), (1, "left", 8)):
-        for i, label in enumerate(labels):
-            chosen_ink = palette.outlier if i == outlier else palette.ink
-            weight = {"weight": 650} if i == query and not side else {}
-            marks.text(
-                "token", short(label, LONGEST), side, i, chosen_ink, xanchor=anchor, xshift=shift,
-                font={"size": 12, "color": chosen_ink, **weight},
-            )  # fmt: skip
     note = f"Weights of at least {LEAST:g}" + (f", the {MOST_LINES} strongest." if left_out else ".")
     bare = {"showticklabels": False, "showgrid": False, "ticks": "", "showline": False, "fixedrange": True}
     return framed(
-        [*lines, _ends(drawn, labels, palette, keys=False), _ends(drawn, labels, palette, keys=True)],
+        [*lines, *(_ends(drawn, labels, palette, query, outlier, keys=keys) for keys in (False, True))],
         palette,
         title=title,
         subtitle=note,
@@ -116,8 +108,11 @@ def _lines(
     return found
 
 
-def _ends(weights: NDArray[np.floating], labels: Sequence[str], palette: Palette, *, keys: bool) -> dict[str, Any]:
-    """Points at the tokens of one side, which say when hovered what their strongest lines are."""
+def _ends(
+    weights: NDArray[np.floating], labels: Sequence[str], palette: Palette, query: int | None, outlier: int | None, *,
+    keys: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """The tokens of one side with their points, which say when hovered what their strongest lines are."""
     count = len(labels)
     said = []
     for i in range(count):
@@ -130,10 +125,18 @@ def _ends(weights: NDArray[np.floating], labels: Sequence[str], palette: Palette
         name="keys" if keys else "queries",
         x=np.full(count, float(keys)),
         y=np.arange(count),
-        mode="markers",
+        mode="markers+text",
         marker={"size": 9, "color": palette.muted, "opacity": 0.55},
-        text=[
+        text=[f"{short(label, LONGEST)}\u2002" if not keys else f"\u2002{short(label, LONGEST)}" for label in labels],
+        textposition="middle right" if keys else "middle left",
+        textfont={
+            "size": 12,
+            "color": [palette.outlier if i == outlier else palette.ink for i in range(count)],
+            "weight": [650 if i == query and not keys else 400 for i in range(count)],
+        },
+        cliponaxis=False,
+        customdata=[
             f"{i} · {plain(label)} {what}<br>{each}" for i, (label, each) in enumerate(zip(labels, said, strict=True))
         ],
-        hovertemplate="%{text}<extra></extra>",
+        hovertemplate="%{customdata}<extra></extra>",
     )

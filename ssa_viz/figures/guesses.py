@@ -12,6 +12,7 @@ from ssa_viz.figures.bars import share
 from ssa_viz.figures.frame import framed, plain, short, titled, trace
 from ssa_viz.figures.palette import Palette
 
+ENDS = (0.1, 0.2, 0.4, 1.0)  # of the axis
 ROW = 23  # pixels of a token
 MARGIN = (112, 52, 66, 40)
 LONGEST = 14  # characters of a token
@@ -25,11 +26,13 @@ def guesses(
     palette: Palette,
     colour: str,
     usual: Sequence[float] | None = None,
+    most: float = 0.0,
     note: str = "",
 ) -> go.Figure:
-    """Probabilities (N,) of `labels`, the first on top, on an axis from 0 to 1.
+    """Probabilities (N,) of `labels`, the first on top, on an axis from 0.
 
-    `usual`, (N,), are drawn as thin marks: what the same tokens had before something was changed.
+    `usual`, (N,), are drawn as thin marks: what the same tokens had before something was changed. The axis ends at the
+    first of `ENDS` that is not below `most`, which may be shared by several figures.
 
     Raises:
         InvalidInputError: no token, or numbers that do not fit the labels.
@@ -38,6 +41,7 @@ def guesses(
     if not count or len(probabilities) != count or (usual is not None and len(usual) != count):
         raise InvalidInputError(f"{count} tokens need as many probabilities, and at least one of them")
     places = np.arange(count)
+    end = next((end for end in ENDS if end >= max(most, *probabilities, *(usual or ()))), 1.0)
     bars = trace(
         "bar",
         name="probability",
@@ -45,9 +49,6 @@ def guesses(
         x=np.asarray(probabilities, dtype=np.float64),
         y=places,
         marker={"color": colour},
-        text=[share(p) for p in probabilities],
-        textposition="outside",
-        cliponaxis=False,
         customdata=[plain(label) for label in labels],
         hovertemplate="%{customdata}<br>probability %{x:.4g}<extra></extra>",
     )
@@ -65,6 +66,20 @@ def guesses(
                 hovertemplate="%{customdata}<br>undisturbed %{x:.4g}<extra></extra>",
             )
         )
+    traces.append(
+        trace(
+            "scatter",
+            name="share",
+            x=np.maximum(probabilities, 0 if usual is None else usual),
+            y=places,
+            mode="text",
+            text=[f"\u2002{share(p)}" for p in probabilities],
+            textposition="middle right",
+            textfont={"size": 12, "color": palette.ink},
+            cliponaxis=False,
+            hoverinfo="skip",
+        )
+    )
     return framed(
         traces,
         palette,
@@ -72,10 +87,10 @@ def guesses(
         subtitle=note,
         height=ROW * count + MARGIN[2] + MARGIN[3],
         margin=MARGIN,
-        meta={"figure": "guesses", "scale": "linear, 0 to 1", "tokens": list(labels)},
+        meta={"figure": "guesses", "scale": f"linear, 0 to {end:g}", "tokens": list(labels)},
         showlegend=False,
         bargap=0.25,
-        xaxis=titled(palette, "probability", range=[0, 1.0], tickvals=[0, 0.25, 0.5, 0.75, 1]),
+        xaxis=titled(palette, "probability", range=[0, end], tickvals=[end * i / 4 for i in range(5)]),
         yaxis=titled(
             palette,
             "",

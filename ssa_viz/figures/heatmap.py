@@ -41,6 +41,7 @@ def attention(
     palette: Palette,
     query_labels: Sequence[str] | None = None,
     outlier: int | None = None,
+    marked: str = "injected",
     highlight_query: int | None = None,
     show_colorbar: bool = True,
     height: int = 520,
@@ -48,7 +49,7 @@ def attention(
     """Weights (Q, K) coloured by `scale`; hovering gives tokens, exact weight and logit.
 
     Hidden cells are blank. `labels` name the keys and, without `query_labels`, the queries. The column of
-    `outlier`, a key, is framed and its row, where there is one, marked; `highlight_query` frames a row.
+    `outlier`, a key, is framed, `marked` above it, and its row, where there is one; `highlight_query` frames a row.
 
     Raises:
         InvalidInputError: shapes that do not fit each other, or a position outside the tokens.
@@ -74,7 +75,7 @@ def attention(
     )
     meta = {"figure": "attention", "scale": placed.title, "keys": list(labels), "outlier": outlier}
     return _figure(
-        cells, visible, query_labels, labels, palette, outlier, highlight_query, coloraxis=colours,
+        cells, visible, query_labels, labels, palette, outlier, highlight_query, marked=marked, coloraxis=colours,
         title=title, subtitle=placed.note, height=height, meta=meta,
     )  # fmt: skip
 
@@ -90,6 +91,7 @@ def difference(
     names: tuple[str, str] = ("softmax", "SSA"),
     query_labels: Sequence[str] | None = None,
     outlier: int | None = None,
+    marked: str = "injected",
     highlight_query: int | None = None,
     show_colorbar: bool = True,
     height: int = 520,
@@ -124,7 +126,7 @@ def difference(
     )
     meta = {"figure": "difference", "scale": stated, "keys": list(labels), "outlier": outlier}
     return _figure(
-        cells, visible, query_labels, labels, palette, outlier, highlight_query, coloraxis=colours,
+        cells, visible, query_labels, labels, palette, outlier, highlight_query, marked=marked, coloraxis=colours,
         title=title, height=height, meta=meta,
     )  # fmt: skip
 
@@ -150,10 +152,12 @@ def _figure(
     palette: Palette,
     outlier: int | None,
     highlight_query: int | None,
+    *,
+    marked: str,
     **frame: Any,
 ) -> go.Figure:
     queries, keys = len(query_labels), len(key_labels)
-    marks = _marks(queries, keys, palette, outlier, highlight_query)
+    marks = _marks(queries, keys, palette, outlier, highlight_query, marked)
     gap = 1 if max(queries, keys) <= GAP_UP_TO else 0
     cells |= {"coloraxis": "coloraxis", "hoverongaps": False, "xgap": gap, "ygap": gap}
     # Two axes each way. The cells lie on a pair whose ticks name every token, so that hovering always can,
@@ -213,7 +217,7 @@ def _figure(
     )
 
 
-def _marks(queries: int, keys: int, palette: Palette, outlier: int | None, highlight: int | None) -> Marks:
+def _marks(queries: int, keys: int, palette: Palette, outlier: int | None, highlight: int | None, marked: str) -> Marks:
     """Frames around the chosen row, and around the injected column and its row."""
     check_position(outlier, keys)
     check_position(highlight, queries, "highlighted query")
@@ -227,7 +231,7 @@ def _marks(queries: int, keys: int, palette: Palette, outlier: int | None, highl
         if outlier < queries:  # square attention: the injected token asks, too
             line = {"color": palette.outlier, "width": 1, "dash": "dot"}
             marks.shape("injected row", "rect", columns, own, line=line)
-        marks.injected_name(outlier, palette, keys, y=-0.5, yref="y")
+        marks.injected_name(outlier, palette, keys, y=-0.5, yref="y", text=marked)
     return marks
 
 

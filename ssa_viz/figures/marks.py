@@ -41,10 +41,12 @@ class Marks:
             self.shape("injected", "line", (outlier, outlier), (0, 1), yref="paper", line=line, layer="between")
             self.injected_name(outlier, palette, count, y=1, yref="paper")
 
-    def injected_name(self, outlier: int, palette: Palette, count: int, *, y: float, yref: str) -> None:
-        """The word "injected" above the injected one of `count` tokens."""
+    def injected_name(
+        self, outlier: int, palette: Palette, count: int, *, y: float, yref: str, text: str = "injected"
+    ) -> None:
+        """A word above the injected one of `count` tokens."""
         right = outlier > (count - 1) / 2
-        self.pointer("injected", "injected", outlier, y, palette.outlier, right=right, yref=yref)
+        self.pointer("injected", text, outlier, y, palette.outlier, right=right, yref=yref)
 
     def band(self, name: str, x: Span, colour: str, **style: Any) -> None:
         """A light band over the whole height."""

@@ -18,6 +18,7 @@ from ssa_viz.model.trace import LayerTrace, Trace
 from ssa_viz.scoring import SCORING
 
 KINDS = ("decoder", "encoder")
+POSITIONS = ("rotary", "learned")
 MAX_VOCABULARY = 65_536
 INITIAL_STD, AT_WIDTH = 0.02, 768  # GPT-2's and RoBERTa's; what reads a narrower stream starts larger by √(768 / E)
 
@@ -27,9 +28,11 @@ class LanguageConfig:
     """A language model over token ids.
 
     Attributes:
-        kind: `decoder`, of Nemotron's shape: causal, rotary positions, RMSNorm before each part, squared ReLU, no
-            biases, embeddings that read in and out. `encoder`, of RoBERTa's: sees both ways, learned positions,
-            LayerNorm after each part, GELU, biases, a head of its own before the embeddings read out.
+        kind: `decoder`, of Nemotron's shape: causal, RMSNorm before each part, squared ReLU, no biases, embeddings that
+            read in and out. `encoder`, of RoBERTa's: sees both ways, LayerNorm after each part, GELU, biases, a head of
+            its own before the embeddings read out.
+        positions: `rotary`, which turns queries and keys, or `learned`, added to the embeddings as RoBERTa has them. An
+            encoder with learned ones needs far more text before it looks at neighbours at all (docs/language.md).
         layers, heads, width: L, H and E.
         groups: heads of keys and values, each shared by H / groups heads of queries.
         hidden: width of the MLP.
@@ -42,6 +45,7 @@ class LanguageConfig:
     """
 
     kind: str = "decoder"
+    positions: str = "rotary"
     layers: int = 4
     heads: int = 4
     groups: int = 4
@@ -56,6 +60,8 @@ class LanguageConfig:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InvalidInputError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
+        if self.positions not in POSITIONS:
+            raise InvalidInputError(f"positions must be one of {', '.join(POSITIONS)}, not {self.positions!r}")
         for name, size, most in (
             ("layers", self.layers, MAX_LAYERS),
             ("heads", self.heads, MAX_HEADS),
@@ -94,7 +100,8 @@ class LanguageBlock(nn.Module):
         scoring = SCORING[config.scoring](config.heads, initial=config.initial, learnable=config.learnable)
         self.before = decoder
         self.attention_norm = _norm(config)
-        self.attention = Attention(config.width, scoring, groups=config.groups, rotary=decoder, bias=not decoder)
+        rotary = config.positions == "rotary"
+        self.attention = Attention(config.width, scoring, groups=config.groups, rotary=rotary, bias=not decoder)
         self.mlp_norm = _norm(config)
         self.read = nn.Linear(config.width, config.hidden, bias=not decoder)
         self.write = nn.Linear(config.hidden, config.width, bias=not decoder)
@@ -124,7 +131,8 @@ class LanguageModel(nn.Module):
         self.config = config
         self.embedding = nn.Embedding(config.vocabulary, config.width)
         decoder = config.causal
-        self.position = None if decoder else nn.Embedding(config.context, config.width)
+        learned = config.positions == "learned"
+        self.position = nn.Embedding(config.context, config.width) if learned else None
         self.embedding_norm = nn.Identity() if decoder else nn.LayerNorm(config.width)
         self.blocks = nn.ModuleList(LanguageBlock(config) for _ in range(config.layers))
         self.final_norm = nn.RMSNorm(config.width) if decoder else nn.Identity()

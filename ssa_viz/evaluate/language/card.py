@@ -12,7 +12,8 @@ from ssa_viz.model.language import LanguageModel
 from ssa_viz.text.pairs import PHENOMENA, Pair, own_pairs
 from ssa_viz.text.tokenizer import Tokenizer
 
-WINDOWS = (32, 64, 128, 256)  # tokens; those beyond the training length say how a model stands longer text
+WINDOWS = (64, 128, 256)  # tokens; those beyond the training length say how a model stands longer text
+ENCODER_EVERY = 4  # documents: an encoder reads each seven times over, so it is measured on every fourth
 OWN = "own"
 
 
@@ -25,7 +26,8 @@ def language_card(
     """Perplexities and preferences as plain JSON numbers.
 
     Args:
-        texts: name → documents to measure the perplexity on, at every window that the context allows.
+        texts: name → documents to measure the perplexity on, at every window that the context allows; for an encoder
+            every fourth of them.
         suites: name → phenomenon → pairs; our own are measured too. Pairs longer than the context are left out, and
             counted.
 
@@ -36,8 +38,9 @@ def language_card(
     own = {name: own_pairs(name) for name in PHENOMENA}
     return {
         "text": {
-            name: {str(window): _surprise(surprise(model, tokenizer, documents, length=window)) for window in windows}
+            name: {str(window): _surprise(surprise(model, tokenizer, chosen, length=window)) for window in windows}
             for name, documents in texts.items()
+            if (chosen := documents if model.config.causal else documents[::ENCODER_EVERY])
         },
         "pairs": {name: _suite(model, tokenizer, suite) for name, suite in {OWN: own, **suites}.items()},
     }

@@ -68,17 +68,18 @@ def shout(
     loud = np.asarray(loudness, dtype=np.float64)
     if not loud.size or not np.isfinite(loud).all() or (loud <= 0).any():
         raise InvalidInputError("a factor is a finite number above 0")
-    read = sentence if model.config.causal else sentence.masked(at)
+    read = sentence.ids[: at + 1] if model.config.causal else sentence.masked(at).ids
     rows, predicted = [], []
     for start in range(-1, len(loud), AT_ONCE):  # the undisturbed one is the first of all
         chosen = [1.0 if i < 0 else float(loud[i]) for i in range(start, min(start + AT_ONCE, len(loud)))]
-        scale = torch.ones(len(chosen), count)
+        ids = torch.tensor([read]).expand(len(chosen), -1)
+        scale, here = torch.ones(ids.shape), torch.zeros(ids.shape, dtype=torch.bool)
         scale[:, token] = torch.tensor(chosen)
-        ids = torch.tensor([read.ids]).expand(len(chosen), -1)
-        predictions, trace = model(ids, trace=True, **{f"{way}_scale": scale})
+        here[:, at] = True
+        predictions, trace = model(ids, reads=here, trace=True, **{f"{way}_scale": scale})
         assert trace is not None
         rows.append(trace.weights()[:, :, :, at])  # (L, F, H, K)
-        predicted.append(F.log_softmax(predictions[:, at].double(), dim=-1))
+        predicted.append(F.log_softmax(predictions.double(), dim=-1))
     weights, logged = torch.cat(rows, dim=1).transpose(0, 1), torch.cat(predicted)  # (F + 1, L, H, K), (F + 1, V)
     bad = ~(torch.isfinite(weights).flatten(1).all(1) & torch.isfinite(logged).all(1))
     if bad.any():
